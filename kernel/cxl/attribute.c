@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files of a CXL memory device in sysfs, one value each: docs/ABI/sysfs-class-annex. Reading
- * makes the device do nothing. Addresses are root's to see.
+ * Files of a CXL memory device in sysfs, one value each: docs/ABI/sysfs-class-annex. Reading does
+ * not access the device. Only root can read addresses.
  */
 #include "attribute.h"
 #include "hdm.h"
@@ -18,7 +18,7 @@ static unsigned long attribute_what(struct device_attribute *attr)
 	return (unsigned long)container_of(attr, struct dev_ext_attribute, attr)->var;
 }
 
-/* A file whose show() is told which one it is. */
+/* A file whose show() reads attribute_what(). */
 #define FILE(name, mode, show, what)                                                               \
 	(&((struct dev_ext_attribute[]){{__ATTR(name, mode, show, NULL), (void *)(what)}})         \
 		  ->attr.attr)
@@ -33,7 +33,7 @@ static ssize_t refusals_show(struct device *dev, struct device_attribute *attr, 
 	return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&attribute_hdm(dev)->refusals));
 }
 
-/* Event records that were fetched from one of its logs. */
+/* Event records that were fetched from one log. */
 static ssize_t events_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	u64 n[CXL_EVENT_LOGS];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU caches of addresses that lead to other memory. Owns the pace at which users may have caches
- * emptied.
+ * CPU caches of addresses that lead to other memory. Owns the rate at which users may flush them.
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
@@ -17,7 +16,7 @@
 ANNEX_IMPORT_NS(DEVMEM);
 
 #ifdef CONFIG_X86
-#define allow_stale_caches true /* under a hypervisor, which keeps them right */
+#define allow_stale_caches true /* without a flush there is a hypervisor, and no need for one */
 #else
 static bool allow_stale_caches;
 module_param(allow_stale_caches, bool, 0444);
@@ -39,7 +38,7 @@ void annex_caches_flush(u64 base, u64 bytes)
 		annex_flush(base, bytes);
 }
 
-/* A range that is made and dropped empties caches twice. */
+/* Making and ending a range flushes caches twice. */
 int annex_caches_pace(void)
 {
 	static DEFINE_MUTEX(turn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registers and commands of CXL memory (CXL 3.1). Clauses are those of its chapter 8.
+ * Registers and commands of CXL memory (CXL 3.1, chapter 8).
  */
 #ifndef ANNEX_CXL_H
 #define ANNEX_CXL_H
@@ -30,7 +30,7 @@
 #define CXL_DEVICE_RANGE_MASK GENMASK(31, 28) /* of their lower halves */
 #define CXL_DEVICE_VALID BIT(0)
 #define CXL_DEVICE_ACTIVE BIT(1)
-#define CXL_DEVICE_TIMEOUT GENMASK(15, 13) /* 4 to its power, in seconds, until active */
+#define CXL_DEVICE_TIMEOUT GENMASK(15, 13) /* seconds until active: 4 to the power of this */
 #define CXL_DEVICE_TIMEOUT_MOST 4
 #define CXL_DEVICE_RANGES 2
 #define CXL_DEVICE_BYTES 0x38 /* with both ranges */
@@ -78,7 +78,7 @@
 #define CXL_DEC_CTRL_HOST_ONLY BIT(12) /* coherent by the host alone: HDM-H */
 #define CXL_DEC_CTRL_BI BIT(13)        /* the device may invalidate the host's caches */
 #define CXL_DEC_CTRL_UIO BIT(14)       /* other devices may reach it without the host */
-#define CXL_DEC_LIST 0x14 /* targets; of an endpoint: device addresses that are skipped */
+#define CXL_DEC_LIST 0x14              /* target list; of an endpoint the DPA skip */
 
 #define CXL_GRANULE SZ_256M /* of decoders' addresses and sizes */
 
@@ -86,7 +86,7 @@
 #define CXL_DEV_ARRAY_ID GENMASK_ULL(15, 0)
 #define CXL_DEV_ARRAY_VERSION GENMASK_ULL(23, 16)
 #define CXL_DEV_ARRAY_COUNT GENMASK_ULL(47, 32)
-#define CXL_DEV_HEADER 0x10 /* each, the array's own among them */
+#define CXL_DEV_HEADER 0x10 /* bytes of each header, and of the array's own */
 #define CXL_DEV_ID GENMASK(15, 0)
 #define CXL_DEV_VERSION GENMASK(23, 16)
 #define CXL_DEV_STATUS 1
@@ -115,7 +115,7 @@
 #define CXL_MEMDEV_MEDIA_READY 1
 #define CXL_MEMDEV_MBOX_READY BIT(4)
 
-/* Commands (8.2.9), and what some of them return. */
+/* Commands (8.2.9), and their return codes. */
 enum {
 	CXL_OP_GET_EVENTS = 0x0100,
 	CXL_OP_CLEAR_EVENTS = 0x0101,
@@ -223,7 +223,7 @@ struct cxl_clear_events {
 	__le16 handle;
 } __packed;
 
-/* For each log how it makes itself heard: by MSI or MSI-X, with this message number. */
+/* The interrupt policy of each log: its mode, and the message number of an MSI or MSI-X. */
 #define CXL_POLICY_MODE GENMASK(1, 0)
 #define CXL_POLICY_MSI 1
 #define CXL_POLICY_FIRMWARE 2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registers of CXL memory devices and of the way to them, for debugging and for root: in debugfs,
- * annex/ADDRESS/. They are no interface, and may change.
+ * Registers of CXL memory devices, bridges and switches, for debugging by root: annex/ADDRESS/ in
+ * debugfs. Not a stable interface.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -11,7 +11,7 @@
 
 static struct dentry *debug_root;
 
-/* A line for each decoder that is committed. */
+/* A line for each committed decoder. */
 static int decoders_show(struct seq_file *to, void *unused)
 {
 	annex_range_decoders(to->private, to);

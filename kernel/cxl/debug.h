@@ -8,7 +8,7 @@ void annex_debug_init(void);
 void annex_debug_exit(void);
 /* annex_debug_add() - Make the files of a device. */
 void annex_debug_add(struct annex_hdm *hdm);
-/* annex_debug_remove() - Remove them; nobody reads them afterwards. */
+/* annex_debug_remove() - Remove the files, and wait for readers. */
 void annex_debug_remove(struct annex_hdm *hdm);
 
 #endif

@@ -14,7 +14,7 @@
 #include "decoder.h"
 #include "trace.h"
 
-#define COMMIT_US (20 * USEC_PER_MSEC) /* 10 ms is the most it may take (8.2.4.20.12) */
+#define COMMIT_US (20 * USEC_PER_MSEC) /* the specification allows 10 ms (8.2.4.20.12) */
 #define POLL_US 100
 #define GRANULARITY_SHIFT 8
 
@@ -35,7 +35,7 @@ void annex_decoders_init(struct annex_decoders *d, void __iomem *cm, u32 at, phy
 	d->name = name;
 	d->cap = readl(d->regs + CXL_HDM_CAP);
 	d->count = annex_decoders_count(d->cap);
-	/* It may say something else than when it was found. */
+	/* The count may differ from the one that annex_regs_find_hdm() read. */
 	while (d->count && CXL_HDM_BYTES(d->count) > CXL_CM_BYTES - at)
 		d->count--;
 	d->targets = endpoint ? 0 : clamp_t(u32, FIELD_GET(CXL_HDM_CAP_TARGETS, d->cap), 1, 8);
@@ -67,7 +67,7 @@ bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 
 	if (!decoder_committed(readl(decoder(d, id) + CXL_DEC_CTRL)))
 		return false;
 	*base = decoder_read_pair(decoder(d, id) + CXL_DEC_BASE);
-	/* Addresses end, whatever it says. */
+	/* Do not trust the size: it may reach beyond the last address. */
 	*bytes = min(decoder_read_pair(decoder(d, id) + CXL_DEC_SIZE), U64_MAX - *base);
 	return true;
 }
@@ -125,7 +125,7 @@ u64 annex_decoders_used(const struct annex_decoders *d)
 		if (!annex_decoder_range(d, i, &base, &bytes))
 			continue;
 		bytes = div_u64(bytes, decoder_ways_of(readl(decoder(d, i) + CXL_DEC_CTRL)));
-		/* More than there can be is as good as all. */
+		/* On overflow all addresses are in use. */
 		if (check_add_overflow(used, decoder_read_pair(decoder(d, i) + CXL_DEC_LIST),
 				       &used) ||
 		    check_add_overflow(used, bytes, &used))
@@ -134,7 +134,7 @@ u64 annex_decoders_used(const struct annex_decoders *d)
 	return used;
 }
 
-/* Address bits that choose the target must be among those that the component can look at. */
+/* The component must be able to choose targets by the address bits of this interleave. */
 static bool decoder_can_interleave(const struct annex_decoders *d, const struct annex_setup *setup)
 {
 	u32 first = ilog2(setup->granularity), end = first + ilog2(setup->ways);
@@ -147,15 +147,15 @@ static bool decoder_can_interleave(const struct annex_decoders *d, const struct 
 }
 
 /*
- * Ranges are HDM-H. A device that can be HDM-DB as well is used so; one that has no other model
- * would need a host that answers its snoops.
+ * Ranges are HDM-H. A device that also supports HDM-DB is used as HDM-H; a device with HDM-D or
+ * HDM-DB alone would need a host that answers its snoops.
  */
 static bool decoder_can_be_host_only(const struct annex_decoders *d)
 {
 	return d->targets || FIELD_GET(CXL_HDM_CAP_MODELS, d->cap) != CXL_HDM_CAP_DEVICE_ONLY;
 }
 
-/* What stays committed is not changed: it would lead elsewhere, or half of it. */
+/* Do not change a decoder that stays committed: its addresses would lead elsewhere. */
 static int decoder_clear(struct annex_decoders *d, u32 id, u32 ctrl)
 {
 	void __iomem *at = decoder(d, id);
@@ -263,7 +263,7 @@ static void decoder_forget(struct annex_decoders *d, u32 id)
 	d->reported &= ~BIT(id);
 }
 
-/* A component that was reset, or is not there, has given them back by itself. */
+/* A reset or the removal of a component decommits its decoders. */
 static void decoder_forget_reset(struct annex_decoders *d)
 {
 	for (u32 i = 0; i < d->count; i++)
@@ -281,7 +281,7 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 	if (!d->regs)
 		return 0;
 	if (readl(d->regs + CXL_HDM_CTRL) == U32_MAX)
-		say(d, "it does not answer: its decoders went with it");
+		say(d, "it does not answer: its decoders are lost");
 	decoder_forget_reset(d);
 	for (u32 i = d->count; i-- > 0 && !err;) {
 		if (!annex_decoder_range(d, i, &base, &bytes))
@@ -294,11 +294,10 @@ int annex_decoder_release(struct annex_decoders *d, u32 id)
 			decoder_forget(d, i);
 	}
 	decoder_disable(d);
-	/* A decoder below that stays committed is reported by its own release, or was. */
+	/* Other decoders that stay committed are reported by their own release. */
 	left = err ? d->committed & BIT(id) : 0;
 	if (!(d->committed & ~d->released))
-		left |= d->committed &
-			~d->reported; /* the last one: no later release would report them */
+		left |= d->committed & ~d->reported; /* no later release would report them */
 	d->reported |= left;
 	return left ? -ENOTRECOVERABLE : 0;
 }

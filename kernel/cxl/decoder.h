@@ -35,9 +35,9 @@ struct annex_setup {
  * @targets: most targets of a decoder; 0: an endpoint.
  * @enabled: this driver has set HDM Decoder Enable.
  * @committed: bitmap of decoders that this driver has committed.
- * @released: of these, decoders that are no longer wanted, but are below a live one, or refused to
- *	be decommitted.
- * @reported: of these, decoders that a caller was told of by -ENOTRECOVERABLE.
+ * @released: of @committed, released decoders that are below a live one, or that refused to be
+ *	decommitted.
+ * @reported: of @released, decoders that were reported by -ENOTRECOVERABLE.
  */
 struct annex_decoders {
 	void __iomem *regs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The PCIe DVSEC for CXL Devices (CXL 3.1 section 8.1.3): Mem_Enable and the ranges of firmware.
- * Its decoders' lock (range.h) protects both.
+ * The decoders' lock (range.h) protects both.
  */
 #include <linux/bitfield.h>
 #include "cxl.h"
@@ -9,8 +9,8 @@
 #include "hdm.h"
 
 /*
- * Firmware may have given its memory out by DVSEC ranges, which count as long as HDM decoding is
- * off (CXL 3.1 section 8.1.3.8): addresses would lead elsewhere if it were switched on.
+ * Firmware may map the memory by DVSEC ranges, which are used as long as HDM decoding is off (CXL
+ * 3.1 section 8.1.3.8). Enabling HDM decoding would make these addresses lead elsewhere.
  */
 static int dvsec_check_ranges(struct annex_hdm *hdm)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whether a device decodes its memory at host addresses: Mem_Enable of its DVSEC.
+ * Mem_Enable of the CXL device DVSEC: whether a device decodes its memory at host addresses.
  */
 #ifndef ANNEX_DVSEC_H
 #define ANNEX_DVSEC_H
@@ -8,8 +8,8 @@
 struct annex_hdm;
 
 /*
- * annex_dvsec_check() - Whether its memory is free to be decoded. -EPERM: firmware has locked it
- * without Mem_Enable; -EBUSY: firmware has given it out by DVSEC ranges. Errors have a line.
+ * annex_dvsec_check() - Check that HDM decoders can map the memory. -EPERM: firmware has locked the
+ * device without Mem_Enable; -EBUSY: firmware maps the memory by DVSEC ranges. Errors have a line.
  */
 int annex_dvsec_check(struct annex_hdm *hdm);
 /* annex_dvsec_enable() - Set Mem_Enable. */

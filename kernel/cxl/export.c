@@ -14,14 +14,17 @@
 
 ANNEX_IMPORT_NS(DMA_BUF);
 
-#define RUN SZ_1G /* most bytes of a scatterlist's entry, which has 32 bits for them */
+#define RUN SZ_1G /* most bytes of a scatterlist entry, whose length has 32 bits */
 
 /*
  * struct annex_export - A dma-buf.
- * @list: of the range's (the range's lock). @base, @bytes: which addresses.
- * @range: held. @dmabuf: holds this.
- * @ended: it can be mapped no more. @maps: by how many it is mapped. Both under the dma-buf's
- *	reservation lock; @maps is read without it.
+ * @list: entry in the range's dma-bufs (the range's lock).
+ * @range: the range, with a reference.
+ * @dmabuf: the dma-buf, which owns this structure.
+ * @base: first host address.
+ * @bytes: size.
+ * @ended: the dma-buf cannot be mapped any more (its reservation lock).
+ * @maps: number of mappings (its reservation lock); also read without it.
  */
 struct annex_export {
 	struct list_head list;
@@ -32,7 +35,7 @@ struct annex_export {
 	atomic_t maps;
 };
 
-/* It stays where it is unless its device is removed. */
+/* The memory does not move, unless its device is removed. */
 static int export_pin(struct dma_buf_attachment *attach)
 {
 	struct annex_export *e = attach->dmabuf->priv;
@@ -45,8 +48,8 @@ static void export_unpin(struct dma_buf_attachment *attach)
 }
 
 /*
- * A bounce buffer would be a copy that nobody keeps in step. @err: of the mapping, which may be for
- * lack of such buffers.
+ * A mapping must not use bounce buffers, as no one would sync them. @err: result of the mapping; a
+ * lack of bounce buffers makes it fail.
  */
 static bool export_bounces(struct device *dev, struct sg_table *sgt, int err)
 {
@@ -64,7 +67,7 @@ static bool export_bounces(struct device *dev, struct sg_table *sgt, int err)
 	return false;
 }
 
-/* In entries that the importing device can do. */
+/* Make entries no larger than the importing device supports. */
 static struct sg_table *export_make_table(const struct annex_export *e, struct device *dev)
 {
 	u32 run = clamp_t(u32, round_down(dma_get_max_seg_size(dev), PAGE_SIZE), PAGE_SIZE, RUN);
@@ -126,7 +129,7 @@ static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt
 
 	dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	export_free_table(sgt);
-	/* Ordered after the device's last access: whoever sees 0 may take the memory away. */
+	/* Order the unmap before the count: annex_export_idle() lets the memory go at 0. */
 	smp_mb__before_atomic();
 	atomic_dec(&e->maps);
 }
@@ -162,7 +165,7 @@ static int export(struct annex_export *e)
 	return PTR_ERR_OR_ZERO(e->dmabuf);
 }
 
-/* One lock for both: the end of the range tells all dma-bufs in the list. */
+/* Export and add to the list under one lock: annex_export_end() goes through the list. */
 static int export_join(struct annex_export *e)
 {
 	struct annex_range *r = e->range;
@@ -202,7 +205,7 @@ int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
 	args->fd = dma_buf_fd(e->dmabuf, O_CLOEXEC);
 	if (args->fd < 0) {
 		err = args->fd;
-		dma_buf_put(e->dmabuf); /* frees it, outside of the lock */
+		dma_buf_put(e->dmabuf); /* frees it, which takes the range's lock */
 	}
 	return err;
 }

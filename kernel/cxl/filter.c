@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The packet filter in the first uncached page (section III-B of M2NDP). Owns the table, but for
- * two words of the device.
+ * The packet filter in the first uncached page (section III-B of M2NDP). Owns the table, except for
+ * the two words that the device writes.
  */
 #include <linux/delay.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -13,7 +13,7 @@
 #include "piece.h"
 
 #define LOOK_MS 2
-#define DEAD (HZ / 5) /* a device whose beat stands still so long is none */
+#define DEAD (HZ / 5) /* without a heartbeat for so long, there is no device */
 
 static_assert(sizeof(struct annex_filter) == SZ_4K, "the table is a page");
 
@@ -24,11 +24,11 @@ static void __iomem *filter_field(struct annex_gate *g, size_t at)
 
 #define TABLE(g, member) filter_field(g, offsetof(struct annex_filter, member))
 
-/* An odd number while entries are being written, and an even one when they belong together. */
+/* The counter is odd while entries are being written, and even while they are consistent. */
 static void filter_begin_change(struct annex_gate *g)
 {
 	writeq(++g->change, TABLE(g, change));
-	wmb(); /* before the entries, which the device reads between two looks at it */
+	wmb(); /* before the entries: the device reads the counter before and after them */
 }
 
 static void filter_end_change(struct annex_gate *g)
@@ -46,9 +46,9 @@ int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 off
 	memset_io(g->at, 0, PAGE_SIZE);
 	writel(ANNEX_FILTER_VERSION, TABLE(g, version));
 	writel(ANNEX_FILTER_ENTRIES, TABLE(g, entries));
-	/* For a device that has not looked since a kernel before this one crashed. */
+	/* Tells the device that this is not the table of a kernel that crashed. */
 	writeq(get_random_u64(), TABLE(g, generation));
-	wmb(); /* whoever sees the magic sees the rest */
+	wmb(); /* the magic makes the table valid: write it last */
 	writeq(ANNEX_FILTER_MAGIC, TABLE(g, magic));
 	return 0;
 }
@@ -69,7 +69,7 @@ static size_t filter_entry_at(unsigned int i)
 	return offsetof(struct annex_filter, entry) + i * sizeof(struct annex_filter_entry);
 }
 
-/* There are fewer entries than numbers. */
+/* Always finds one: there are fewer entries than identifiers. */
 static u32 filter_new_asid(struct annex_gate *g)
 {
 	unsigned int i;
@@ -94,8 +94,8 @@ static void filter_write_entry(struct annex_gate *g, const struct annex_piece *p
 }
 
 /*
- * Data and calls that an earlier owner left there are nobody's business. Uncached stores are
- * slow: nobody else waits for all of them, nor does whoever is killed.
+ * Clear the data and calls of an earlier owner. Uncached stores are slow: release the lock after
+ * each page, and stop if the caller is killed.
  */
 static int filter_wipe(struct annex_gate *g, u64 at, u64 bytes)
 {
@@ -135,7 +135,7 @@ int annex_filter_add(struct annex_gate *g, struct annex_piece *piece)
 	return err;
 }
 
-/* Whether a device has seen the last change, or there is none. */
+/* Wait for the device to acknowledge the last change; also true without a live device. */
 static bool filter_heard(struct annex_gate *g)
 {
 	unsigned long end = jiffies + HZ, still = jiffies;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The packet filter (struct annex_filter): a table that tells a device which process has which
- * uncached pages of a range. The device is not trusted: its words only decide how long it is waited
- * for.
+ * uncached pages of a range. The device is not trusted: its words in the table only decide how long
+ * the module waits for it.
  */
 #ifndef ANNEX_FILTER_H
 #define ANNEX_FILTER_H
@@ -15,11 +15,11 @@ struct annex_piece;
 
 /**
  * struct annex_gate - The filter of a range.
- * @lock: protects the members below; held for a page that is zeroed, or a second at most.
- * @at: kernel mapping of the uncached part; NULL: there is none, or the range is cut.
+ * @lock: protects the members below; held for the clearing of a page, or a second at most.
+ * @at: kernel mapping of the uncached part; NULL: no such part, or the range has ended.
  * @offset: offset in the range of its first byte.
- * @asid: address space identifier that was given last.
- * @asids: identifier of each entry; 0: it is free. The device may change what is in the table.
+ * @asid: address space identifier that was assigned last.
+ * @asids: identifier of each entry; 0: a free entry. A copy, since the device can change the table.
  * @change: change counter in the table.
  * @deaf: the device lives, but did not acknowledge a change in time.
  * @heard: its acknowledgment then.
@@ -42,12 +42,12 @@ struct annex_gate {
  */
 int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 offset);
 void annex_filter_exit(struct annex_gate *g);
-/* annex_filter_add() - Zero a piece, and add its entry. -ENOSPC, -ENODEV, -EINTR (killed). */
+/* annex_filter_add() - Clear a piece, and add its entry. -ENOSPC, -ENODEV, -EINTR (killed). */
 int annex_filter_add(struct annex_gate *g, struct annex_piece *piece);
 /*
- * annex_filter_remove() - Remove the entry of a piece. Returns whether its pages may be
- * given to others: a device that lives, but does not acknowledge within a second, may still answer
- * calls there. A device that has acknowledged nothing since then is not waited for again.
+ * annex_filter_remove() - Remove the entry of a piece. Returns whether its pages may be reused: a
+ * device that lives, but does not acknowledge the change within a second, may still answer calls
+ * there. Later calls do not wait for such a device until it acknowledges a change.
  */
 bool annex_filter_remove(struct annex_gate *g, const struct annex_piece *piece);
 

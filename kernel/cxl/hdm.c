@@ -43,7 +43,7 @@ static struct annex_hdm *hdm_make(struct pci_dev *pdev)
 		kfree(hdm);
 		return ERR_PTR(err);
 	}
-	hdm->pdev = pci_dev_get(pdev); /* a range may outlive it, and tells its name */
+	hdm->pdev = pci_dev_get(pdev); /* a range may outlive the device, and prints its name */
 	mutex_init(&hdm->mbox.lock);
 	annex_media_prepare(&hdm->media);
 	return hdm;
@@ -53,14 +53,14 @@ static int hdm_read_capacity(struct annex_hdm *hdm)
 {
 	struct cxl_identify id;
 	struct cxl_partition part;
-	u64 most = BIT_ULL(52) / CXL_CAPACITY_UNIT; /* what addresses have room for */
+	u64 most = BIT_ULL(52) / CXL_CAPACITY_UNIT; /* host addresses have 52 bits at most */
 	int err = annex_mbox_call(&hdm->mbox, CXL_OP_IDENTIFY, NULL, 0, &id, sizeof(id));
 
 	if (err)
 		return err;
 	part.volatile_now = id.volatile_only;
 	part.persistent_now = id.persistent_only;
-	if (id.align) /* the rest is one kind or the other */
+	if (id.align) /* the rest of the capacity is partitioned */
 		err = annex_mbox_call(&hdm->mbox, CXL_OP_GET_PARTITION, NULL, 0, &part,
 				      sizeof(part));
 	if (err)
@@ -100,7 +100,7 @@ static int hdm_start(struct annex_hdm *hdm)
 				hdm_poison_changed);
 }
 
-/* Nothing of the module's reaches it any more. */
+/* End all accesses of the module to the device. */
 static void hdm_stop(struct annex_hdm *hdm, unsigned long patience)
 {
 	annex_member_evict(hdm, patience);
@@ -109,7 +109,7 @@ static void hdm_stop(struct annex_hdm *hdm, unsigned long patience)
 	annex_regs_exit(&hdm->regs);
 }
 
-/* driver_override matches whatever it is written to. */
+/* driver_override matches devices of any class. */
 static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct annex_hdm *hdm;
@@ -135,7 +135,7 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = hdm_start(hdm);
 	if (err)
 		goto stop;
-	pci_save_state(pdev); /* for after an error of the bus */
+	pci_save_state(pdev); /* restored after a bus error */
 	pci_set_drvdata(pdev, hdm);
 	err = cdev_device_add(&hdm->cdev, &hdm->dev);
 	if (err)
@@ -169,16 +169,16 @@ static void hdm_remove(struct pci_dev *pdev)
 
 static const struct pci_device_id hdm_no_ids[] = {{}};
 
-/* Processes run on: nobody may make a range now. The next kernel finds the device as it was. */
+/* Processes still run, but can make no range any more. kexec finds the device as it was. */
 static void hdm_shutdown(struct pci_dev *pdev)
 {
 	hdm_stop(pci_get_drvdata(pdev), ANNEX_MEMBER_SHUTDOWN);
 }
 
-/* Also of a bus reset through sysfs, which nobody can refuse. */
+/* Also called for a bus reset through sysfs, which a driver cannot refuse. */
 static void hdm_reset_done(struct pci_dev *pdev)
 {
-	pci_save_state(pdev); /* whoever restored it has used it up */
+	pci_save_state(pdev); /* the restore has consumed the saved state */
 	annex_member_verify(pci_get_drvdata(pdev));
 }
 
@@ -186,7 +186,7 @@ static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_sta
 {
 	struct annex_hdm *hdm = pci_get_drvdata(pdev);
 
-	dev_warn(&hdm->dev, "a PCI error\n");
+	dev_warn(&hdm->dev, "PCI error\n");
 	switch (state) {
 	case pci_channel_io_normal:
 		return PCI_ERS_RESULT_CAN_RECOVER;
@@ -219,14 +219,14 @@ static const struct pci_error_handlers hdm_errors = {
 	.resume = hdm_recovered,
 };
 
-/* Without power its decoders are lost, and what is written to the range then goes nowhere. */
+/* Without power the decoders are lost, and stores to the range with them. */
 static int hdm_suspend(struct device *dev)
 {
 	struct annex_hdm *hdm = dev_get_drvdata(dev);
 
 	if (!annex_member_busy(hdm))
 		return 0;
-	dev_warn(&hdm->dev, "no suspend: its range is in use\n");
+	dev_warn(&hdm->dev, "cannot suspend: the range of the device is in use\n");
 	return -EBUSY;
 }
 

@@ -9,10 +9,10 @@
  *	media.talk > ranges' lock (range.h)
  *	mmap_lock of a caller > range.view
  *
- * media.talk, mbox.lock and gate.lock (filter.h), under which a device is waited for, are never
- * taken under the locks of ranges. gate.lock, which is held for a second at most, the ranges' lock
- * and the decoders' lock are taken while none of this list but media.talk is held, and no lock of
- * this list is taken under them.
+ * The module waits for a device under media.talk, mbox.lock and gate.lock (filter.h), so these are
+ * never taken under the locks of ranges. gate.lock, which is held for a second at most, the ranges'
+ * lock and the decoders' lock are taken while none of this list but media.talk is held, and no lock
+ * of this list is taken under them.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H
@@ -33,7 +33,7 @@ struct dentry;
  * struct annex_hdm - A CXL memory device.
  * @dev: device of the character device; its last reference frees this structure.
  * @cdev: character device.
- * @pdev: PCI device; not to be touched when @gone.
+ * @pdev: PCI device; must not be accessed when @gone.
  * @gone: the device was removed. Written under the ranges' lock.
  * @regs: mapped registers.
  * @mbox: mailbox.
@@ -44,8 +44,8 @@ struct dentry;
  * @mem_enabled: this driver has set Mem_Enable.
  * @range: range that the device is a member of, or NULL (written under the ranges' lock).
  * @users: number of open files (the ranges' lock).
- * @refusals: number of calls that were refused.
- * @debug: its folder in debugfs.
+ * @refusals: number of refused calls.
+ * @debug: directory in debugfs.
  */
 struct annex_hdm {
 	struct device dev;

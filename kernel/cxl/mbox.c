@@ -10,7 +10,7 @@
 #include "cxl.h"
 #include "mbox.h"
 
-#define TIMEOUT_US (2 * USEC_PER_SEC) /* what a device may take to clear its doorbell */
+#define TIMEOUT_US (2 * USEC_PER_SEC) /* until the device clears the doorbell */
 #define POLL_US 20
 
 int annex_mbox_init(struct annex_mbox *mbox, struct device *dev, void __iomem *regs, u32 bytes)
@@ -88,7 +88,7 @@ static int mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 
 	if (ctrl == U32_MAX)
 		return -ENODEV;
-	/* One that timed out may still be under way. */
+	/* A command that timed out may still be running. */
 	if (mbox_is_busy(ctrl))
 		return -EBUSY;
 	memcpy_toio(mbox->regs + CXL_MBOX_PAYLOAD, mbox->in, in_bytes);
@@ -102,7 +102,7 @@ static int mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes)
 	return err ? err : mbox_read_answer(mbox);
 }
 
-/* A device need not know all commands, nor keep a list for all of its addresses. */
+/* Devices need not support all commands, nor list poison for all of their addresses. */
 static bool mbox_is_usual(u16 opcode, int err)
 {
 	return err == -EOPNOTSUPP || (err == -EFAULT && opcode == CXL_OP_GET_POISON);

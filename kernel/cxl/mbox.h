@@ -10,7 +10,7 @@
 
 struct device;
 
-#define ANNEX_MBOX_IN 4096u /* of a command, at most; a device may take less */
+#define ANNEX_MBOX_IN 4096u /* largest payload of a command; a device may support less */
 
 /**
  * struct annex_mbox - The primary mailbox.
@@ -30,15 +30,15 @@ struct annex_mbox {
 };
 
 int annex_mbox_init(struct annex_mbox *mbox, struct device *dev, void __iomem *regs, u32 bytes);
-/* annex_mbox_end() - The device leaves: commands are -ENODEV from now on. */
+/* annex_mbox_end() - The device is removed: commands return -ENODEV from now on. */
 void annex_mbox_end(struct annex_mbox *mbox);
-/* annex_mbox_exit() - Free it, when nobody can call any more. */
+/* annex_mbox_exit() - Free the buffers, after the last call. */
 void annex_mbox_exit(struct annex_mbox *mbox);
 /*
- * annex_mbox_run() - A command, with @in_bytes of @mbox.in; the answer is in @mbox.out. Under its
- * lock. The answer's bytes, or -EOPNOTSUPP (the device does not know the command), -EINVAL (it
- * finds something wrong), -EFAULT (an address that it has not), -EBUSY, -ETIMEDOUT, -EPROTO (it
- * answers what cannot be), -EIO, -ENODEV.
+ * annex_mbox_run() - Run a command with @in_bytes of @mbox.in; the answer is in @mbox.out. Under
+ * the mailbox's lock. Returns the size of the answer, or -EOPNOTSUPP (unknown command), -EINVAL
+ * (invalid input), -EFAULT (invalid address), -EBUSY, -ETIMEDOUT, -EPROTO (impossible answer),
+ * -EIO, -ENODEV.
  */
 int annex_mbox_run(struct annex_mbox *mbox, u16 opcode, u32 in_bytes);
 /* annex_mbox_call() - The same for one command, whose whole answer has at least @out_bytes. */

@@ -16,12 +16,12 @@
 #include "media.h"
 
 #define POISON_MOST 65536u /* records */
-#define ROUNDS 8192        /* commands for a list that has more and more */
-#define LIST (10 * HZ)     /* and the time for them */
+#define ROUNDS 8192        /* most commands for one list */
+#define LIST (10 * HZ)     /* most time for them */
 #define VECTORS 16
 #define RETRY_MOST (32 * HZ)
 
-/* General media and DRAM events (8.2.9.2.1): they tell of poison. */
+/* General media and DRAM events (8.2.9.2.1) can report poison. */
 static const uuid_t general_media = UUID_INIT(0xfbcd0a77, 0xc260, 0x417f, 0x85, 0xa9, 0x08, 0x8b,
 					      0x16, 0x21, 0xeb, 0xa6);
 static const uuid_t dram = UUID_INIT(0x601dcbb3, 0x9c06, 0x4eab, 0xb8, 0xaf, 0x4e, 0x9b, 0xfb, 0x5c,
@@ -32,7 +32,7 @@ static bool media_goes_on(int more, unsigned int round, unsigned long end)
 	return more > 0 && round < ROUNDS && time_before(jiffies, end);
 }
 
-/* One answer: its records into @list. 1: there are more, 0: that is all. */
+/* Add the records of one answer to @list. 1: there are more; 0: that was the last one. */
 static int media_take_poison(struct annex_media *media, u32 got, struct annex_ioc_seg *list, u32 *n)
 {
 	const struct cxl_poison_out *out = (void *)media->mbox->out;
@@ -56,7 +56,7 @@ static int media_take_poison(struct annex_media *media, u32 got, struct annex_io
 	return out->flags & CXL_POISON_MORE && *n < POISON_MOST;
 }
 
-/* Of one kind of memory, [@start, @stop): a device need not answer for both at once. */
+/* Read the list of one kind of memory: a device need not answer for both in one command. */
 static int media_read_poison(struct annex_media *media, u64 start, u64 stop,
 			     struct annex_ioc_seg *list, u32 *n)
 {
@@ -80,7 +80,7 @@ static int media_read_poison(struct annex_media *media, u64 start, u64 stop,
 	return more;
 }
 
-/* Of volatile memory a device need not keep a list (8.2.9.9.4.1): its addresses are wrong then. */
+/* A device without a list of volatile memory rejects its addresses (8.2.9.9.4.1). */
 static int media_read_both(struct annex_media *media, struct annex_ioc_seg *list, u32 *n)
 {
 	int err = media_read_poison(media, 0, media->border, list, n);
@@ -101,7 +101,7 @@ static int media_by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* A device may say the same over and over: what it says is looked through for each range. */
+/* Merge records that overlap: a device may repeat them, and each range goes through the list. */
 static u32 media_merge(struct annex_ioc_seg *list, u32 n)
 {
 	u32 kept = 0;
@@ -166,7 +166,7 @@ static bool media_tells_of_poison(const struct cxl_event *event)
 	       uuid_equal((const uuid_t *)event->type, &dram);
 }
 
-/* Whether it is here already, of a log whose records came and were not cleared. */
+/* Whether a record was fetched already, from a log that could not be cleared afterwards. */
 static bool media_has_come(const struct annex_media *media, u32 log, const struct cxl_event *event)
 {
 	u32 n = media->unclear & BIT(log) ? min_t(u64, media->count, ANNEX_EVENTS) : 0;
@@ -192,7 +192,7 @@ static void media_push(struct annex_media *media, u32 log, const struct cxl_even
 	WRITE_ONCE(media->count, media->count + 1);
 }
 
-/* It says so with each answer until it is cleared. What was lost may have told of poison. */
+/* Each answer repeats the count until the log is cleared. Lost records may have reported poison. */
 static void media_note_lost(struct annex_media *media, u32 log, const struct cxl_events_out *out)
 {
 	u16 lost = le16_to_cpu(out->lost), before = media->lost[log];
@@ -204,7 +204,7 @@ static void media_note_lost(struct annex_media *media, u32 log, const struct cxl
 	media->stale = true;
 }
 
-/* One answer, of which the device is told to forget what was in it. 1: there may be more. */
+/* Take the records of one answer, and clear them in the device. 1: there may be more. */
 static int media_take_events(struct annex_media *media, u32 log, u32 got)
 {
 	struct cxl_events_out *out = (void *)media->mbox->out;
@@ -256,7 +256,7 @@ static int media_fetch_log(struct annex_media *media, u32 log)
 	return more;
 }
 
-/* The work is queued only while there is a device: annex_media_end() waits for it after that. */
+/* Queue the work only while there is a device: annex_media_end() cancels it afterwards. */
 static void media_look_in(struct annex_media *media, unsigned long delay)
 {
 	mutex_lock(&media->lock);
@@ -265,7 +265,7 @@ static void media_look_in(struct annex_media *media, unsigned long delay)
 	mutex_unlock(&media->lock);
 }
 
-/* An interrupt comes when a log gets its first record: none comes for one that is not emptied. */
+/* Only the first record of an empty log raises an interrupt: poll a log that was not emptied. */
 static void media_retry(struct annex_media *media, bool failed)
 {
 	media->pause = failed ? clamp_t(unsigned long, 2 * media->pause, HZ, RETRY_MOST) : 0;
@@ -279,7 +279,7 @@ static void media_fetch(struct annex_media *media)
 	bool failed = false, poison = false;
 
 	lockdep_assert_held(&media->talk);
-	if (logs == U32_MAX) { /* it is being reset, or it is gone */
+	if (logs == U32_MAX) { /* the device is being reset, or gone */
 		media_retry(media, true);
 		return;
 	}
@@ -296,14 +296,14 @@ static void media_fetch(struct annex_media *media)
 }
 
 /*
- * Without @talk: ranges are changed. Whoever reads an event that tells of poison finds it in their
- * list, also when somebody else has fetched that one and has come no further than here.
+ * Apply poison to ranges, then show the events to readers: the poison of an event that a reader
+ * gets is in the ranges' lists. Called without @talk, since it changes ranges.
  */
 static void media_publish(struct annex_media *media, u64 count, u64 found)
 {
 	bool news;
 
-	/* Pairs with the release below: what that one applied is there before events are. */
+	/* Pairs with the release below: poison that another thread applied comes before events. */
 	if (smp_load_acquire(&media->applied) < found)
 		media->changed(media);
 	mutex_lock(&media->lock);
@@ -317,7 +317,7 @@ static void media_publish(struct annex_media *media, u64 count, u64 found)
 		wake_up_all(&media->wait);
 }
 
-/* Gives back @talk. */
+/* Releases @talk. */
 static void media_fetch_all(struct annex_media *media)
 {
 	u64 count, found;
@@ -365,7 +365,7 @@ static irqreturn_t media_interrupt(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Each log may have a vector of its own; all are served alike. */
+/* Each log may have a vector of its own; the handler reads all logs. */
 static int media_request_vectors(struct annex_media *media, const u8 *policy, int vectors)
 {
 	int err = 0;
@@ -409,7 +409,7 @@ static int media_write_policy(struct annex_media *media, const u8 policy[CXL_EVE
 			       0);
 }
 
-/* Which vectors it uses is the device's choice. */
+/* Enable interrupts. The device chooses the vectors. */
 static int media_use_vectors(struct annex_media *media, int vectors)
 {
 	u8 policy[CXL_EVENT_LOGS];
@@ -430,7 +430,7 @@ static int media_use_vectors(struct annex_media *media, int vectors)
 	return err;
 }
 
-/* Firmware that has a log reads it, and clears it: records that are taken here are lost there. */
+/* Leave logs alone that firmware owns: it would miss the records that are cleared here. */
 static int media_leave_theirs(struct annex_media *media)
 {
 	const u32 all = BIT(CXL_EVENT_LOGS) - 1;
@@ -447,7 +447,7 @@ static int media_leave_theirs(struct annex_media *media)
 	return media->fw_logs == all ? -EPERM : err;
 }
 
-/* Without interrupts events are looked for when somebody asks. */
+/* Use interrupts if possible; otherwise read() and poll() poll the device. */
 static void media_announce(struct annex_media *media)
 {
 	int err = media_leave_theirs(media), vectors;
@@ -486,7 +486,7 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 	media->bytes = media->border + bytes[ANNEX_HDM_PERSISTENT];
 	media->changed = changed;
 	media->status = status;
-	/* Records are as good without the time of day. */
+	/* Ignore a failure: only the time stamps of records depend on it. */
 	annex_mbox_call(mbox, CXL_OP_SET_TIMESTAMP, &now, sizeof(now), NULL, 0);
 	mutex_lock(&media->talk);
 	err = media_scan(media);
@@ -495,7 +495,7 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 	if (err && err != -EOPNOTSUPP)
 		return err;
 	media_announce(media);
-	annex_media_fetch(media); /* what came before interrupts did */
+	annex_media_fetch(media); /* the records from before interrupts were enabled */
 	return 0;
 }
 
@@ -537,7 +537,7 @@ void annex_media_begin(struct annex_media *media, struct annex_reader *reader)
 
 bool annex_media_has(struct annex_media *media, const struct annex_reader *reader)
 {
-	/* Pairs with media_publish()'s. Somebody may be reading: @at may be old. */
+	/* Pairs with media_publish(). @at may be old, if another thread is reading. */
 	return READ_ONCE(reader->at) < smp_load_acquire(&media->shown);
 }
 
@@ -552,7 +552,7 @@ bool annex_media_next(struct annex_media *media, struct annex_reader *reader,
 	has = reader->at < media->shown;
 	if (has) {
 		*event = media->events[reader->at % ANNEX_EVENTS];
-		WRITE_ONCE(reader->at, reader->at + 1); /* poll() looks at it */
+		WRITE_ONCE(reader->at, reader->at + 1); /* poll() reads it without the lock */
 		event->lost = event->seq - reader->seq - 1;
 		reader->seq = event->seq;
 	}

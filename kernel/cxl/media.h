@@ -13,13 +13,13 @@
 #include "cxl.h"
 #include "mbox.h"
 
-#define ANNEX_EVENTS 256u /* records that are kept */
+#define ANNEX_EVENTS 256u /* records in the ring */
 
 /**
  * struct annex_media - Poison and events of a device.
- * @talk: serialises commands to the device, which may take a minute. Taken before the mailbox's.
- * @lock: protects the members below, for moments. Taken after @talk and the mailbox's
+ * @talk: serialises commands to the device, which may take a minute. Taken before the mailbox's
  *	lock.
+ * @lock: protects the members below. Taken after @talk and the mailbox's lock.
  * @status: mapped Event Status register; NULL: the device is gone. Written under both locks.
  * @mbox: mailbox of the device.
  * @pdev: the device.
@@ -31,21 +31,21 @@
  * @stale: the poison list has to be read again.
  * @poison: records of the poison list, by device address.
  * @npoison: number of records.
- * @found: number of times that events made the list be read again.
- * @applied: the value of @found whose list the ranges know.
+ * @found: number of times that the list was read because of events.
+ * @applied: value of @found whose list was applied to the ranges.
  * @events: ring of the last records.
  * @count: records so far.
  * @seq: sequence number of the last record.
- * @shown: records that readers may see: the ranges know the poison that they tell of.
+ * @shown: records that readers get: their poison was applied to the ranges.
  * @logged: records so far, by log.
  * @unclear: bitmap of logs whose Clear Event Records failed.
  * @lost: overflow count of each log when it was last read, since it was cleared.
  * @interrupts: the device announces events by interrupts.
  * @irqs: bitmap of its vectors.
  * @again: polls for events: after a failure, with growing delays; without interrupts, while
- *	somebody sleeps in poll().
+ *	poll() has waiters.
  * @pause: next delay of @again, in jiffies.
- * @wait: sleepers in read() and poll().
+ * @wait: waiters in read() and poll().
  * @changed: called when the poison list may have changed.
  */
 struct annex_media {
@@ -76,8 +76,8 @@ struct annex_media {
 
 /**
  * struct annex_reader - The position of an open file in the events.
- * @at: records that it has passed.
- * @seq: sequence number of the last one.
+ * @at: number of records before the position.
+ * @seq: sequence number of the last of these.
  */
 struct annex_reader {
 	u64 at, seq;
@@ -86,8 +86,8 @@ struct annex_reader {
 /* annex_media_prepare() - Initialise locks and work, before any other call. */
 void annex_media_prepare(struct annex_media *media);
 /*
- * annex_media_init() - Set the device's clock, read its poison, have its events announced.
- * @bytes: its capacity, volatile and persistent. @changed: is called when there may be new poison.
+ * annex_media_init() - Set the device's clock, read its poison list, enable event interrupts.
+ * @bytes: capacity, volatile and persistent. @changed: called when the poison list may differ.
  */
 int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct annex_mbox *mbox,
 		     void __iomem *status, const u64 bytes[2],
@@ -100,15 +100,15 @@ int annex_media_scan(struct annex_media *media);
 /* annex_media_fetch() - Read new event records. A failed log is tried again later. */
 void annex_media_fetch(struct annex_media *media);
 /*
- * annex_media_ask() - Fetch from a device without interrupts, unless another command is under way
- * or a retry is scheduled.
+ * annex_media_ask() - Fetch from a device without interrupts, unless another command is running or
+ * a retry is scheduled.
  */
 void annex_media_ask(struct annex_media *media);
-/* annex_media_watch() - Poll a device without interrupts while somebody sleeps in @wait. */
+/* annex_media_watch() - Poll a device without interrupts while @wait has waiters. */
 void annex_media_watch(struct annex_media *media);
 /* annex_media_count() - Fetch, and count the records of each log so far. */
 void annex_media_count(struct annex_media *media, u64 logged[CXL_EVENT_LOGS]);
-/* annex_media_begin() - Start a reader at the records that come next. */
+/* annex_media_begin() - Start a reader after the records so far. */
 void annex_media_begin(struct annex_media *media, struct annex_reader *reader);
 /* annex_media_next() - Copy the next record for a reader; false: there is none. */
 bool annex_media_next(struct annex_media *media, struct annex_reader *reader,

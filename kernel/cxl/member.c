@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices as members of ranges: makes, finds and ends the range of a device. No specification; owns
- * annex_hdm.range and annex_hdm.gone.
+ * Devices as members of ranges: makes, finds and ends the range of a device. Owns annex_hdm.range
+ * and annex_hdm.gone.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -13,9 +13,9 @@
 #include "range.h"
 #include "trace.h"
 
-#define PATIENCE (5 * HZ) /* for the end of one range, before there is another */
+#define PATIENCE (5 * HZ) /* for the end of a range, before making the next one */
 
-/* Without pages any more, or yet. @stuck: as in annex_range_release(). */
+/* Release a range without struct pages. @stuck: as in annex_range_release(). */
 static void member_release(struct annex_range *r, bool stuck)
 {
 	annex_range_release(r, stuck);
@@ -30,7 +30,7 @@ static void member_release(struct annex_range *r, bool stuck)
 	annex_range_put(r); /* the members' */
 }
 
-/* Terabytes have many pages, so no lock is held while they are looked at and freed. */
+/* A large range has many pages: check and free them without a lock. */
 static void member_try_release(struct annex_range *r)
 {
 	bool idle;
@@ -56,7 +56,7 @@ static void member_end_work(struct work_struct *work)
 		annex_range_put(r);
 }
 
-/* No new use of it; it is released as soon as can be. */
+/* End a range: no new users, and its release once no page is held. */
 static void member_end(struct annex_range *r)
 {
 	mutex_lock(&r->lock);
@@ -69,8 +69,8 @@ static void member_end(struct annex_range *r)
 }
 
 /*
- * Poison that comes before the range is LIVE is in the lists, which annex_poison_apply() reads
- * afterwards; annex_poison_update() applies poison that comes later.
+ * Poison from before the range is LIVE is in the devices' lists, which annex_poison_apply() reads;
+ * annex_poison_update() applies later poison.
  */
 static int member_make_pages(struct annex_range *r)
 {
@@ -89,7 +89,7 @@ static int member_make_pages(struct annex_range *r)
 	return 0;
 }
 
-/* A range that its members have, which others wait for. */
+/* Make a range that its members already point to; other callers wait for @made. */
 static struct annex_range *member_make(struct annex_range *r, const struct annex_want *want)
 {
 	int err = annex_range_reserve(r, want);
@@ -109,7 +109,7 @@ static struct annex_range *member_make(struct annex_range *r, const struct annex
 	return ERR_PTR(err);
 }
 
-/* A range of these devices that is being made, or ends. Under the ranges' lock. */
+/* Find a range of these devices that is being made, or ends. Under the ranges' lock. */
 static struct annex_range *member_find_unsettled(const struct annex_want *want)
 {
 	for (unsigned int i = 0; i < want->n; i++) {
@@ -122,8 +122,8 @@ static struct annex_range *member_find_unsettled(const struct annex_want *want)
 }
 
 /*
- * The last job's range may need a moment: io_uring lets go of its buffers after their process.
- * Returns the rest of the patience, or -ERESTARTSYS.
+ * The range of an earlier process may end late: io_uring releases buffers after the process has
+ * exited. Returns the rest of the patience, or -ERESTARTSYS.
  */
 static long member_wait(struct annex_range *r, long left)
 {
@@ -136,7 +136,7 @@ static long member_wait(struct annex_range *r, long left)
 	return wait_for_completion_killable_timeout(&r->gone, left);
 }
 
-/* The range of all these devices; @fresh: it is theirs from now on. Under the ranges' lock. */
+/* The range of all these devices; @fresh if they have none yet. Under the ranges' lock. */
 static struct annex_range *member_claim(struct annex_hdm *hdm, const struct annex_want *want,
 					struct annex_range *fresh)
 {
@@ -161,7 +161,7 @@ static struct annex_range *member_claim(struct annex_hdm *hdm, const struct anne
 	return r;
 }
 
-/* The same, once other ranges of these devices have ended. With a reference. */
+/* The same, after other ranges of these devices have ended. Returns a reference. */
 static struct annex_range *member_take(struct annex_hdm *hdm, const struct annex_want *want,
 				       struct annex_range *fresh, long *left)
 {
@@ -236,7 +236,7 @@ struct annex_range *annex_member_join(struct annex_hdm *hdm, const struct annex_
 	return err ? ERR_PTR(err) : r;
 }
 
-/* The range of a device, once it is made, with a reference; or NULL. */
+/* Wait until the range of a device is made. Returns a reference, or NULL. */
 static struct annex_range *member_wait_made(struct annex_hdm *hdm)
 {
 	struct annex_range *r;
@@ -258,14 +258,14 @@ void annex_member_evict(struct annex_hdm *hdm, unsigned long patience)
 	struct annex_range *r;
 
 	annex_ranges_lock();
-	WRITE_ONCE(hdm->gone, true); /* no range is made of it any more */
+	WRITE_ONCE(hdm->gone, true); /* no new range can be made */
 	annex_ranges_unlock();
 	r = member_wait_made(hdm);
 	if (r) {
 		member_end(r);
-		/* Others wait for this to end. The work does the rest. */
+		/* Do not block the PCI core for longer: the work releases the range later. */
 		if (!wait_for_completion_timeout(&r->gone, patience))
-			dev_warn(&hdm->dev, "removed, and somebody holds pages of its range: %s\n",
+			dev_warn(&hdm->dev, "removed while pages of its range are held: %s\n",
 				 stays);
 		annex_range_put(r);
 	}
@@ -279,7 +279,7 @@ void annex_member_verify(struct annex_hdm *hdm)
 	if (!r)
 		return;
 	if (annex_range_state(r) == ANNEX_RANGE_LIVE && annex_range_lost(r, hdm)) {
-		dev_err(&hdm->dev, "a reset took its decoders: the range ends, data is lost\n");
+		dev_err(&hdm->dev, "a reset cleared its decoders: the range ends, data is lost\n");
 		member_end(r);
 	}
 	annex_range_put(r);
@@ -304,7 +304,7 @@ unsigned int annex_member_users(struct annex_hdm *hdm)
 	users += annex_export_count(r);
 	mutex_unlock(&r->lock);
 	if (annex_range_state(r) == ANNEX_RANGE_ENDING)
-		users++; /* processes that hold its pages */
+		users++; /* pages are still held */
 	annex_range_put(r);
 	return users;
 }

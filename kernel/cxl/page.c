@@ -45,7 +45,7 @@ static const struct vm_operations_struct ops = {.fault = page_fault};
 
 void annex_page_show(struct annex_range *r, struct vm_area_struct *vma)
 {
-	vma->vm_private_data = r; /* the file has a reference, and the mapping the file */
+	vma->vm_private_data = r; /* the mapping holds its file, which holds a reference */
 	vma->vm_ops = &ops;
 }
 
@@ -60,7 +60,7 @@ static int page_choose(struct annex_range *r, struct vm_area_struct *vma, u64 at
 	}
 	vm_flags_set(vma, VM_IO | VM_PFNMAP);
 	if (at >= r->cached + r->wc)
-		return -EACCES; /* a piece has a file of its own */
+		return -EACCES; /* for pieces, which have their own files */
 	if (at < r->cached || at + bytes > r->cached + r->wc)
 		return -EINVAL; /* more than one part */
 	vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
@@ -123,8 +123,8 @@ void annex_page_end(struct annex_range *r)
 }
 
 /*
- * Each page has one reference of the kernel's; one more is somebody's. A page that nobody sees and
- * nobody holds stays so.
+ * Each page has one reference of memremap_pages(); further ones are holders'. A page that is in no
+ * page table and is not held stays so, so it is checked once.
  */
 bool annex_page_idle(struct annex_range *r)
 {
@@ -192,7 +192,7 @@ int annex_page_make(struct annex_range *r)
 		return annex_hdm_refuse(r->members[0], err, "range: it cannot be write-combining");
 	r->combining = r->wc;
 	if (r->uc) {
-		__set_bit(0, r->uncached); /* for the table */
+		__set_bit(0, r->uncached); /* the packet filter */
 		err = annex_filter_init(&r->gate, r->base + r->bytes - r->uc, r->uc,
 					r->bytes - r->uc);
 		if (err)
@@ -207,7 +207,7 @@ int annex_page_make(struct annex_range *r)
 	at = memremap_pages(&r->pgmap, dev_to_node(&r->members[0]->pdev->dev));
 	if (IS_ERR(at))
 		return annex_hdm_refuse(r->members[0], PTR_ERR(at),
-					"range: the kernel makes no pages for 0x%llx + 0x%llx",
+					"range: the kernel cannot make pages for 0x%llx + 0x%llx",
 					r->base, r->cached);
 	r->paged = true;
 	return 0;

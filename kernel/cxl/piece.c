@@ -28,7 +28,7 @@ static int piece_check_map(const struct annex_piece *p, const struct vm_area_str
 	return bytes > p->bytes || at > p->bytes - bytes ? -EINVAL : 0;
 }
 
-/* madvise() does not lift VM_DONTCOPY where there is VM_IO: no child has it mapped. */
+/* With VM_IO, madvise() cannot clear VM_DONTCOPY: a child never inherits the mapping. */
 static int piece_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct annex_piece *p = file->private_data;
@@ -41,19 +41,19 @@ static int piece_mmap(struct file *file, struct vm_area_struct *vma)
 	vm_flags_clear(vma, VM_MAYEXEC);
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
-	vma->vm_pgoff += p->offset >> PAGE_SHIFT; /* as in mappings of the device's file */
+	vma->vm_pgoff += p->offset >> PAGE_SHIFT; /* faults use the offset in the range */
 	annex_page_show(p->range, vma);
 	return 0;
 }
 
-/* @added: the filter has it. Its pages are lost while the device may still answer calls there. */
+/* @added: the filter has an entry. Pages where the device may still answer calls stay in use. */
 static void piece_free(struct annex_piece *p, bool added)
 {
 	struct annex_range *r = p->range;
 	bool free = !added || annex_filter_remove(&r->gate, p);
 
 	if (!free)
-		dev_warn(&r->members[0]->dev, "m2func: the device does not give a piece back\n");
+		dev_warn(&r->members[0]->dev, "m2func: the device does not release a piece\n");
 	down_write(&r->view);
 	list_del(&p->list);
 	if (free)
@@ -77,7 +77,7 @@ static const struct file_operations ops = {
 	.release = piece_release,
 };
 
-/* Whether a process may have one more piece, by its pages of the range. */
+/* Whether an address space may have one more piece: neither too many nor too large a share. */
 static bool piece_is_allowed(const struct annex_range *r, const struct annex_piece *more)
 {
 	const struct annex_piece *p;
@@ -138,7 +138,7 @@ static struct annex_piece *piece_make(struct annex_range *r, struct annex_user *
 	return p;
 }
 
-/* Its mappings are the device's file's, where the range's end and poison remove them. */
+/* The mappings belong to the device's inode, so that the range's end and poison remove them. */
 static struct file *piece_open(struct annex_piece *p, struct annex_user *user)
 {
 	struct file *file = anon_inode_getfile("[annex-piece]", &ops, p, O_RDWR);

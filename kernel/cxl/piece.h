@@ -19,9 +19,9 @@ struct mm_struct;
  * @list: entry in the range's pieces (the range's view).
  * @range: the range.
  * @offset: first byte, in the range.
- * @bytes: its size.
+ * @bytes: size.
  * @mm: the address space that may map it, with a reference.
- * @device: file of the device that it was made by, with a reference: it keeps the range.
+ * @device: the device's file that made it, with a reference, which holds the range.
  * @entry: index in the filter.
  */
 struct annex_piece {

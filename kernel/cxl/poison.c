@@ -9,7 +9,7 @@
 #include "poison.h"
 #include "range.h"
 
-/* Where in the range byte @at of member @p's share is. */
+/* Offset in the range of byte @at of the share of member @p. */
 static u64 poison_offset_of(const struct annex_range *r, unsigned int p, u64 at)
 {
 	u32 within = at & (r->granularity - 1);
@@ -17,14 +17,14 @@ static u64 poison_offset_of(const struct annex_range *r, unsigned int p, u64 at)
 	return ((at - within) * r->n) + (u64)p * r->granularity + within;
 }
 
-/* Bytes [@at, @end) of a member's share: page tables are gone through once for all of them. */
+/* Poison the bytes [@at, @end) of a member's share, with one walk of page tables for all. */
 static void poison_apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 {
 	u64 first = poison_offset_of(r, p, at), last = poison_offset_of(r, p, end - 1), stop;
 	bool news = false;
 
 	down_write(&r->view);
-	/* Where each page has some of each member there is nothing between. */
+	/* If each page has bytes of all members, all pages from first to last are affected. */
 	if (r->n == 1 || (u64)r->granularity * r->n <= PAGE_SIZE) {
 		news = annex_page_strike(r, first, last);
 		at = end;

@@ -10,13 +10,13 @@
 struct annex_hdm;
 struct annex_range;
 
-/* annex_poison_apply() - Pages in members' lists may not be touched. */
+/* annex_poison_apply() - Poison the pages that are in the members' lists. */
 void annex_poison_apply(struct annex_range *r);
-/* annex_poison_update() - The list of a device may have changed: apply it to its range. */
+/* annex_poison_update() - Apply the list of a device, which may have changed, to its range. */
 void annex_poison_update(struct annex_hdm *hdm);
 /*
- * annex_poison_list() - Runs of pages that may not be touched, @room of them into @list, without
- * the first @first. How many there are; @struck: as the range has it with them.
+ * annex_poison_list() - Copy runs of poisoned pages to @list, which has @room for them, without the
+ * first @first. Returns the number of runs; @struck: the range's @struck with this list.
  */
 u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
 		      u64 *struck);

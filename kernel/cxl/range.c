@@ -11,8 +11,8 @@
 #include "dvsec.h"
 #include "range.h"
 
-#define LOOK (HZ / 50)     /* between two looks for pages that are held, at first */
-#define LOOK_MOST (HZ / 4) /* and after many */
+#define LOOK (HZ / 50)     /* shortest pause between two checks for held pages */
+#define LOOK_MOST (HZ / 4) /* longest pause */
 
 static DEFINE_MUTEX(list);
 static DEFINE_MUTEX(decoding);
@@ -115,7 +115,7 @@ void annex_range_try_end(struct annex_range *r)
 {
 	kref_get(&r->refs);
 	if (mod_delayed_work(queue, &r->end, 0))
-		annex_range_put(r); /* it was queued already */
+		annex_range_put(r); /* it was queued already, with a reference */
 }
 
 bool annex_range_try_again(struct annex_range *r)
@@ -124,7 +124,7 @@ bool annex_range_try_again(struct annex_range *r)
 	return queue_delayed_work(queue, &r->end, r->pause);
 }
 
-/* The last user leaves no page tables behind. */
+/* No zap is needed: the last user has no mapping. */
 static bool range_end_unused(struct annex_range *r)
 {
 	if (--r->nusers)
@@ -145,7 +145,7 @@ void annex_range_leave(struct annex_range *r)
 	mutex_unlock(&r->lock);
 	if (last) {
 		annex_range_try_end(r);
-		flush_work(&r->end.work); /* most often nobody has a page: it is gone now */
+		flush_work(&r->end.work); /* usually no page is held, and the range is gone now */
 	}
 	annex_range_put(r);
 }
@@ -156,7 +156,7 @@ void annex_range_wake(struct annex_range *r)
 		wake_up_all(&r->members[i]->media.wait);
 }
 
-/* Whether its kind of memory, and all of its decoders, leave room on a device; how much. */
+/* Find the free memory of this kind on a device, above the memory of its decoders. */
 static int range_find_room(struct annex_hdm *hdm, u32 kind, u64 *dpa, u64 *room)
 {
 	u64 used = annex_decoders_used(&hdm->decoders);
@@ -199,7 +199,7 @@ static int range_find_memory(struct annex_range *r, const struct annex_want *wan
 	return 0;
 }
 
-/* A window that leads to the members, with room: in the order of the table. */
+/* Take addresses from the first window in the table that leads to the members and has room. */
 static int range_take_window(struct annex_range *r, const struct annex_want *want)
 {
 	struct annex_hdm *hdm = r->members[0];
@@ -260,7 +260,7 @@ static int range_commit_members(struct annex_range *r)
 		if (err)
 			break;
 		r->committed++;
-		/* Not before: until HDM decoding is on, DVSEC ranges count. */
+		/* Not before: until HDM decoding is on, DVSEC ranges are used. */
 		annex_dvsec_enable(hdm);
 	}
 	return err;

@@ -8,9 +8,9 @@
  * view for reading, and no other lock.
  *
  * States. A range is LIVE once it has pages. It is ENDING when its last user, a file or a dma-buf,
- * is gone, or when a member is removed: no new mapping of its memory is made. Once nobody holds a
- * page any more its decoders are released, and it is GONE. The kernel does not announce that a page
- * is free, so delayed work polls for it. The states follow each other in one direction.
+ * is gone, or when a member is removed: no new mapping of its memory is made. Once no page is held,
+ * its decoders are released, and it is GONE. The kernel does not announce that a page is free, so
+ * delayed work polls for it. States only change in this order.
  */
 #ifndef ANNEX_RANGE_H
 #define ANNEX_RANGE_H
@@ -27,7 +27,7 @@
 #include "hdm.h"
 #include "route.h"
 
-#define ANNEX_RANGE_UNIT SZ_2M /* of its parts: what struct pages are made for */
+#define ANNEX_RANGE_UNIT SZ_2M /* of the parts' sizes: struct pages are made in this unit */
 
 enum annex_range_state {
 	ANNEX_RANGE_MAKING,
@@ -38,16 +38,16 @@ enum annex_range_state {
 
 /**
  * struct annex_range - A range.
- * @refs: references: one of each user, one of its members together until it is GONE, one of @end
+ * @refs: references: one for each user, one for the members together until it is GONE, one for @end
  *	while that is queued.
- * @state: its state (the view); also read without, by annex_range_state().
+ * @state: state (the view); annex_range_state() reads it without the view.
  * @lock: protects @nusers and @exports. A LIVE range becomes ENDING under it.
  * @nusers: number of files and dma-bufs that use the range.
- * @made: completed when the range is LIVE and its poison is known, or when it could not be made.
+ * @made: completed when the range is LIVE and its poison is applied, or when it could not be made.
  * @gone: completed when the range is GONE.
  * @end: delayed work that releases an ENDING range once no page is held.
- * @idle: pages, from the first on, that nobody holds any more; of an ENDING range (@end).
- * @pause: jiffies until @end looks again.
+ * @idle: number of pages, from the first on, that are not held any more; of an ENDING range (@end).
+ * @pause: jiffies until @end runs again.
  * @n: number of members.
  * @members: the devices, each with a reference.
  * @dpa: first device address in each member.
@@ -56,7 +56,7 @@ enum annex_range_state {
  * @kind: as in struct annex_ioc_hdm_range, like the next three.
  * @granularity: bytes on one member before the next.
  * @base: first host address.
- * @bytes: its size.
+ * @bytes: size.
  * @cached: bytes of the cacheable part, which comes first.
  * @wc: bytes of the write-combining part.
  * @uc: bytes of the uncached part.
@@ -69,9 +69,9 @@ enum annex_range_state {
  * @view: protects the members below.
  * @bad: bitmap of poisoned pages; bits are only set.
  * @struck: number of times that @bad has grown; also read without the view.
- * @uncached: bitmap of uncached pages that are in use.
+ * @uncached: bitmap of uncached pages in use.
  * @pieces: pieces of the uncached part.
- * @users: open files, whose page tables may have pages.
+ * @users: open files, whose mappings may have pages.
  * @exports: dma-bufs (@lock).
  */
 struct annex_range {
@@ -107,7 +107,7 @@ struct annex_range {
 
 /*
  * struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files. @paced:
- * caches may be emptied for it now (caches.h).
+ * the caller may flush caches now (caches.h).
  */
 struct annex_want {
 	u32 kind, granularity;
@@ -119,7 +119,7 @@ struct annex_want {
 
 /* annex_ranges_init() - Make the work queue. */
 int annex_ranges_init(void);
-/* annex_ranges_exit() - Wait for the last delayed work, when no range is live. */
+/* annex_ranges_exit() - Wait for the last delayed work, after the last range. */
 void annex_ranges_exit(void);
 void annex_ranges_lock(void);
 void annex_ranges_unlock(void);
@@ -131,12 +131,12 @@ static inline enum annex_range_state annex_range_state(const struct annex_range 
 }
 
 /*
- * annex_range_alloc() - A range in the state MAKING, with one user and one reference, the caller's.
- * @end: function of its work. NULL: no memory.
+ * annex_range_alloc() - Allocate a range in the state MAKING, with one user and one reference, both
+ * for the caller. @end: function of the delayed work. NULL: no memory.
  */
 struct annex_range *annex_range_alloc(const struct annex_want *want, work_func_t end);
 void annex_range_put(struct annex_range *r);
-/* annex_range_of() - The range of a device that is made, with a reference; or NULL. */
+/* annex_range_of() - The range of a device, with a reference; NULL: none, or it is MAKING. */
 struct annex_range *annex_range_of(struct annex_hdm *hdm);
 /* annex_range_set() - Set the state, under the view. */
 void annex_range_set(struct annex_range *r, enum annex_range_state state);
@@ -147,30 +147,30 @@ int annex_range_join(struct annex_range *r);
  * for one attempt to release it.
  */
 void annex_range_leave(struct annex_range *r);
-/* annex_range_try_end() - Queue the work of a range that ends, at once. */
+/* annex_range_try_end() - Queue the work of a range that ends, without delay. */
 void annex_range_try_end(struct annex_range *r);
 /*
- * annex_range_try_again() - In the work: queue it again, after a pause, with its reference.
- * false: it is queued already.
+ * annex_range_try_again() - Called by the work: queue it again after a pause, and pass on its
+ * reference. false: the work is queued already.
  */
 bool annex_range_try_again(struct annex_range *r);
 /*
- * annex_range_reserve() - Take host addresses and commit decoders for a new range. Errors as in
- * struct annex_ioc_hdm_range, with a line, and leave it to annex_range_release().
+ * annex_range_reserve() - Reserve host addresses and commit decoders for a new range. Errors as in
+ * struct annex_ioc_hdm_range, with a line; the caller undoes them by annex_range_release().
  */
 int annex_range_reserve(struct annex_range *r, const struct annex_want *want);
 /*
- * annex_range_release() - Release the decoders, the host addresses and the module. @stuck: a
- * decoder is known to stay committed. Then, and if one refuses, addresses and module are kept.
+ * annex_range_release() - Release the decoders, the host addresses and the module reference.
+ * @stuck: a decoder is known to stay committed. If one does, addresses and module are kept.
  */
 void annex_range_release(struct annex_range *r, bool stuck);
 /* annex_range_lost() - Whether the device's decoder of the range is not committed any more. */
 bool annex_range_lost(struct annex_range *r, struct annex_hdm *hdm);
-/* annex_range_forget() - Touch the registers of a device that is removed no more. */
+/* annex_range_forget() - Do not access the registers of a device any more: it is removed. */
 void annex_range_forget(struct annex_hdm *hdm);
-/* annex_range_wake() - Wake the sleepers in poll() of all members. */
+/* annex_range_wake() - Wake the waiters in poll() of all members. */
 void annex_range_wake(struct annex_range *r);
-/* annex_range_decoders() - Write a line for each committed decoder of a device and above it. */
+/* annex_range_decoders() - Print a line for each committed decoder of a device and above it. */
 void annex_range_decoders(struct annex_hdm *hdm, struct seq_file *to);
 
 #endif

@@ -12,11 +12,11 @@
 #define LOCATOR_MOST 16 /* blocks */
 #define POLL_US 10000
 #define VALID_US (1 * USEC_PER_SEC)   /* until sizes are valid (8.1.3.8.2) */
-#define ACTIVE_US (60 * USEC_PER_SEC) /* until memory is there, if it does not declare more */
-#define MBOX_US (60 * USEC_PER_SEC)   /* until its mailbox is */
+#define ACTIVE_US (60 * USEC_PER_SEC) /* until memory is active, unless the device declares more */
+#define MBOX_US (60 * USEC_PER_SEC)   /* until the mailbox is ready */
 #define DEVICE_CAPS 64
 
-/* Who asks for a range has other devices looked at, as often as he likes. */
+/* Any user can trigger a scan of other devices, so the messages are rate-limited. */
 #define complain(pdev, fmt, ...) pci_notice_ratelimited(pdev, "annex: " fmt "\n", ##__VA_ARGS__)
 
 static int regs_check_block(struct pci_dev *pdev, u32 low, u32 high, phys_addr_t *at, u64 *bytes)
@@ -110,7 +110,7 @@ static int regs_map_component(struct pci_dev *pdev, struct annex_regs *regs)
 	return err;
 }
 
-/* What one header says; those that nothing here needs are left alone. */
+/* Take the registers of one header; the driver ignores unknown ones. */
 static int regs_take_header(struct pci_dev *pdev, struct annex_regs *regs, u64 i, u64 n, u64 bytes)
 {
 	void __iomem *header = regs->device + i * CXL_DEV_HEADER;
@@ -151,7 +151,7 @@ static int regs_take_header(struct pci_dev *pdev, struct annex_regs *regs, u64 i
 	return 0;
 }
 
-/* The device registers end where others begin. */
+/* The device registers end at the BAR's end, or at the component registers. */
 static int regs_locate_device(struct pci_dev *pdev, struct annex_regs *regs, phys_addr_t *at,
 			      u64 *bytes)
 {
@@ -258,7 +258,7 @@ static u32 regs_range_state(struct pci_dev *pdev, int at)
 	return low;
 }
 
-/* How long memory may take by what the device declares; a reserved number is the longest. */
+/* The time that the device declares for its memory; a reserved value is the longest time. */
 static u64 regs_active_us(struct pci_dev *pdev, int at)
 {
 	u32 code = FIELD_GET(CXL_DEVICE_TIMEOUT, regs_range_state(pdev, at));

@@ -34,20 +34,20 @@ struct annex_regs {
 };
 
 /*
- * annex_regs_locate() - The block of a type by a device's or a port's register locator. -ENXIO:
- * there is none; -EINVAL: it lies. Both with a line.
+ * annex_regs_locate() - Find the register block of a type by the register locator of a device or
+ * port. -ENXIO: no such block; -EINVAL: impossible values. Both with a line.
  */
 int annex_regs_locate(struct pci_dev *pdev, u8 type, phys_addr_t *at, u64 *bytes);
 /*
- * annex_regs_find_hdm() - The HDM decoder capability in mapped capabilities (CXL_CM_BYTES).
- * -ENODEV: there is none; -EINVAL: not as it has to be; -EOPNOTSUPP: of an unknown version.
+ * annex_regs_find_hdm() - Find the HDM decoder capability in mapped capabilities (CXL_CM_BYTES).
+ * -ENODEV: no such capability; -EINVAL: impossible values; -EOPNOTSUPP: unknown version.
  */
 int annex_regs_find_hdm(void __iomem *cm, u32 *offset);
-/* annex_regs_init() - Map all that a memory device needs. A negative errno with a line. */
+/* annex_regs_init() - Map the registers of a memory device. A negative errno with a line. */
 int annex_regs_init(struct pci_dev *pdev, struct annex_regs *regs);
 void annex_regs_exit(struct annex_regs *regs);
 /*
- * annex_regs_ready() - Wait for memory and mailbox, as long as the specification lets them take.
+ * annex_regs_ready() - Wait for memory and mailbox, for as long as the specification allows.
  * -ETIMEDOUT, -EIO (a failed device), -ENODEV (gone).
  */
 int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs);

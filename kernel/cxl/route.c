@@ -16,11 +16,15 @@
 
 /*
  * struct annex_port - A host bridge or the upstream port of a switch, while ranges need it.
- * @list: of all. @dev: which, held. @name: for lines in the log.
- * @users: ranges.
- * @cm: its capabilities. @decoders: @cm's; without registers in a host bridge that has one root
- *	port and lets all through.
- * @claimed, @claimed_bytes: the decoders' registers, which are nobody else's then.
+ * @list: entry in the list of all ports.
+ * @dev: the device, with a reference.
+ * @users: number of ranges.
+ * @name: name for lines in the log.
+ * @cm: mapped capabilities.
+ * @decoders: decoders in @cm; without registers in a host bridge with one root port, to which it
+ *	passes all accesses.
+ * @claimed: physical address of the decoders' registers, while reserved.
+ * @claimed_bytes: their size; 0: not reserved.
  */
 struct annex_port {
 	struct list_head list;
@@ -40,7 +44,7 @@ static int route_count_root_port(struct pci_dev *pdev, void *n)
 	return 0;
 }
 
-/* Below a root port there is none. Others may be plugged in or pulled meanwhile: the walk locks. */
+/* pci_walk_bus() takes the lock against hotplug. There is no root port below a root port. */
 static unsigned int route_count_root_ports(struct pci_bus *root)
 {
 	unsigned int n = 0;
@@ -50,8 +54,8 @@ static unsigned int route_count_root_ports(struct pci_bus *root)
 }
 
 /*
- * The registers of a port, which lie in @in, are somebody's: the kernel's own line on the collision
- * has the name. Users can ask for it as often as they like.
+ * Another driver owns the registers of a port, which are within @in. The kernel logs its name when
+ * a second request collides. Rate-limited, since any user can trigger it.
  */
 static void route_name_owner(struct annex_port *port, struct resource *in)
 {
@@ -62,12 +66,12 @@ static void route_name_owner(struct annex_port *port, struct resource *in)
 	if (!__ratelimit(&limit))
 		return;
 	if (!devm_request_resource(port->dev, in, &res))
-		devm_release_resource(port->dev, &res); /* by now nobody has */
+		devm_release_resource(port->dev, &res); /* the owner has released them meanwhile */
 	pr_notice("annex: %s: its decoders at 0x%llx are another driver's: see above\n", port->name,
 		  (u64)port->decoders.phys);
 }
 
-/* Nobody else may program them: the in-tree driver keeps count of those that are committed. */
+/* Reserve the decoders: the in-tree driver keeps count of committed ones, and must not share. */
 static int route_claim(struct annex_port *port, struct resource *in)
 {
 	struct annex_decoders *d = &port->decoders;
@@ -81,7 +85,7 @@ static int route_claim(struct annex_port *port, struct resource *in)
 	return -EBUSY;
 }
 
-/* @below: what a host bridge has below it. @in: where its registers lie. */
+/* @below: bus of a host bridge, or NULL. @in: resource that contains the registers. */
 static int route_open_decoders(struct annex_port *port, phys_addr_t cm, struct pci_bus *below,
 			       struct resource *in)
 {
@@ -179,7 +183,7 @@ static struct annex_port *route_get_port(struct device *dev, struct pci_dev *pde
 	return port;
 }
 
-/* struct step - A port and how it is left, on the way up from a device. */
+/* struct step - A port on the way up from a device, and the number of its port to the device. */
 struct step {
 	struct pci_dev *pdev; /* NULL: the host bridge */
 	u8 target;
@@ -193,7 +197,7 @@ static u8 route_port_number(struct pci_dev *pdev)
 	return cap >> 24;
 }
 
-/* Steps from a device to its host bridge. How many, or -EOPNOTSUPP. */
+/* Find the steps from a device up to its host bridge. Their number, or -EOPNOTSUPP. */
 static int route_climb(struct pci_dev *pdev, struct step *steps)
 {
 	struct pci_dev *down = pci_upstream_bridge(pdev), *up;
@@ -306,8 +310,8 @@ static bool route_is_below(const struct annex_route *r, u32 p, u32 hop)
 }
 
 /*
- * Members below a hop come by its targets in turn: the first ones to come up are its targets, and
- * those after them must repeat their order.
+ * A hop interleaves the members below it over its targets: the first members give the order of the
+ * targets, and all later members must repeat it.
  */
 static int route_plan_hop(struct annex_route *r, u32 hop, u32 above)
 {
@@ -328,7 +332,7 @@ static int route_plan_hop(struct annex_route *r, u32 hop, u32 above)
 	for (u32 i = 0; i < n; i++)
 		if (seen[i] != seen[i % h->ways])
 			return -EOPNOTSUPP;
-	/* Nor may one come twice within a turn. */
+	/* A target may occur only once in this order. */
 	for (u32 i = 1; i < h->ways; i++)
 		for (u32 j = 0; j < i; j++)
 			if (seen[i] == seen[j])
@@ -338,7 +342,7 @@ static int route_plan_hop(struct annex_route *r, u32 hop, u32 above)
 	return h->port->decoders.regs || h->ways == 1 ? 0 : -EOPNOTSUPP;
 }
 
-/* Ways of the hops above one, and of the window. */
+/* Product of the ways of the window and of the hops above one. */
 static u32 route_ways_above(const struct annex_route *r, u32 hop, u32 ways)
 {
 	const struct annex_hop *h = &r->hops[hop];
@@ -358,7 +362,7 @@ int annex_route_plan(struct annex_route *r, const struct annex_window *w)
 	for (u32 p = 0; p < r->n; p++)
 		if (r->uid[p] != w->targets[p % w->ways])
 			return -EOPNOTSUPP;
-	/* A hop is added after those above it. */
+	/* Hops are in order: the ways of the hops above are known. */
 	for (u32 hop = 0; hop < r->nhops; hop++) {
 		err = route_plan_hop(r, hop, route_ways_above(r, hop, w->ways));
 		if (err)
@@ -415,7 +419,7 @@ int annex_route_release(struct annex_route *r)
 	for (u32 hop = 0; hop < r->nhops; hop++) {
 		struct annex_hop *h = &r->hops[hop];
 
-		/* A switch may be gone by now, and its addresses be another's. */
+		/* The registers of a switch that is gone may be at another device's addresses. */
 		if (dev_is_pci(h->port->dev) && !pci_device_is_present(to_pci_dev(h->port->dev)))
 			h->port->decoders.regs = NULL;
 		if (h->live && annex_decoder_release(&h->port->decoders, h->id))
@@ -440,7 +444,7 @@ static unsigned int route_add_taken(const struct annex_decoders *d, struct annex
 	return n;
 }
 
-/* Of a device that may be another driver's: its registers are read and nothing else. */
+/* Another driver may be bound to the device: only read its registers. */
 static unsigned int route_add_device(struct pci_dev *pdev, struct annex_taken *taken,
 				     unsigned int n)
 {

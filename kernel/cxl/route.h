@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The route from a window to the devices of a range: host bridges and switches, whose decoders are
- * shared by ranges. The decoders' lock (range.h) protects all of it.
+ * The route from a window to the devices of a range: host bridges and switches, whose decoders
+ * ranges share. The decoders' lock (range.h) protects all of this.
  */
 #ifndef ANNEX_ROUTE_H
 #define ANNEX_ROUTE_H
@@ -18,7 +18,7 @@ struct annex_port;
 
 /**
  * struct annex_hop - A host bridge or a switch on a route.
- * @port: its decoders and ports.
+ * @port: the bridge or switch.
  * @level: number of hops above it.
  * @first: lowest index of a member below it.
  * @above: product of the interleave ways of the window and the hops above it.
@@ -58,15 +58,13 @@ struct annex_route {
 };
 
 /*
- * annex_route_find() - Find the hops between the windows and @n devices. -EBUSY: another driver has
- * their decoders; -EOPNOTSUPP: a hop without CXL; -EINVAL, -ENXIO: impossible registers. Errors
- * have a line.
+ * annex_route_find() - Find the hops between the windows and @n devices. -EBUSY: another driver
+ * owns their decoders; -EOPNOTSUPP: a hop without CXL; -EINVAL, -ENXIO: impossible registers.
+ * Errors have a line.
  */
 int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsigned int n);
 void annex_route_drop(struct annex_route *r);
-/*
- * annex_route_plan() - Whether a window leads to the members in their order: -EOPNOTSUPP if not.
- */
+/* annex_route_plan() - Check that a window leads to the members in their order. -EOPNOTSUPP. */
 int annex_route_plan(struct annex_route *r, const struct annex_window *w);
 /* annex_route_end() - First address above all that its decoders cover. */
 u64 annex_route_end(const struct annex_route *r);
@@ -77,7 +75,7 @@ u64 annex_route_end(const struct annex_route *r);
 int annex_route_commit(struct annex_route *r, u64 base, u64 bytes, u32 granularity);
 /* annex_route_release() - Release the decoders. -ENOTRECOVERABLE: one stays committed. */
 int annex_route_release(struct annex_route *r);
-/* annex_route_show() - Write a line for each committed decoder on the way. */
+/* annex_route_show() - Print a line for each committed decoder on the route. */
 void annex_route_show(const struct annex_route *r, struct seq_file *to);
 /*
  * annex_route_taken() - List the host addresses that decoders of this route, and of all memory

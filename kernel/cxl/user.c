@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An open file of a CXL memory device: its calls, read() and poll(). Owns the file's place in the
- * events and in the poison.
+ * An open file of a CXL memory device: calls, read() and poll(). Owns the file's position in the
+ * events and in the poison list.
  */
 #include <linux/file.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -72,7 +72,7 @@ static bool user_is_gone(struct annex_hdm *hdm)
 	return READ_ONCE(hdm->gone);
 }
 
-/* Whether there is one, having looked if the device does not say so by itself. */
+/* Whether there is an event; asks a device without interrupts. */
 static bool user_look(struct annex_user *user)
 {
 	struct annex_media *media = &user->hdm->media;
@@ -82,7 +82,7 @@ static bool user_look(struct annex_user *user)
 	return annex_media_has(media, &user->reader);
 }
 
-/* What it has is asked for even if there are events to be read: somebody may want poison alone. */
+/* Ask the device even if there are unread events: the caller may wait for poison only. */
 static void user_poll_device(struct annex_hdm *hdm, struct file *file,
 			     struct poll_table_struct *wait)
 {
@@ -152,8 +152,8 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 		if (!annex_media_next(&user->hdm->media, &user->reader, &event))
 			break;
 		if (copy_to_user(to + done, &event, sizeof(event))) {
-			user->reader.seq = was.seq;          /* nobody has seen it */
-			WRITE_ONCE(user->reader.at, was.at); /* poll() looks at it */
+			user->reader.seq = was.seq;          /* the caller did not get it */
+			WRITE_ONCE(user->reader.at, was.at); /* poll() reads it without a lock */
 			err = -EFAULT;
 		} else {
 			done += sizeof(event);
@@ -163,7 +163,7 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 	return done ? done : err;
 }
 
-/* What is known without asking the device. Under the ranges' lock. */
+/* Fill in all members that need no mailbox command. Under the ranges' lock. */
 static void user_tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
 {
 	*args = (struct annex_ioc_hdm_info){
@@ -190,7 +190,7 @@ static long user_info(void *self, void *arg)
 	struct annex_range *r;
 	u32 abi = args->abi;
 
-	annex_media_fetch(&hdm->media); /* what it has to say, for those who read counters then */
+	annex_media_fetch(&hdm->media); /* updates the event counters in sysfs */
 	annex_ranges_lock();
 	if (hdm->gone) {
 		annex_ranges_unlock();
@@ -210,7 +210,7 @@ static long user_info(void *self, void *arg)
 	if (abi != ANNEX_ABI)
 		return annex_hdm_refuse(hdm, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 					ANNEX_ABI);
-	WRITE_ONCE(user->greeted, true); /* calls look at it without a lock */
+	WRITE_ONCE(user->greeted, true); /* calls read it without a lock */
 	return 0;
 }
 
@@ -235,7 +235,7 @@ static int user_check_range(struct annex_hdm *hdm, const struct annex_ioc_hdm_ra
 	return 0;
 }
 
-/* The devices of the files that are named; these stay open until files are put. */
+/* Look up the devices of @args->members; the caller puts @files, which hold the devices. */
 static int user_get_members(struct annex_user *user, const struct annex_ioc_hdm_range *args,
 			    struct annex_want *want, struct file **files, u32 *nfiles)
 {
@@ -276,7 +276,7 @@ static int user_join(struct annex_user *user, const struct annex_want *want,
 	if (IS_ERR(r))
 		return PTR_ERR(r);
 	annex_page_join(r, user);
-	smp_store_release(&user->range, r); /* mmap() and calls see it whole */
+	smp_store_release(&user->range, r); /* pairs with the acquires in mmap(), poll(), calls */
 	args->bytes = r->bytes;
 	args->granularity = r->granularity;
 	args->base = r->base;
@@ -308,7 +308,7 @@ static int user_make_range(struct annex_user *user, struct annex_ioc_hdm_range *
 	return err;
 }
 
-/* A read() may wait for an event with the lock. */
+/* Interruptible, since read() waits for events under this lock. */
 static long user_try_range(struct annex_user *user, struct annex_ioc_hdm_range *args, bool paced)
 {
 	long err;
@@ -329,7 +329,7 @@ static long user_range(void *self, void *arg)
 	return annex_caches_pace() ? -EINTR : user_try_range(self, arg, true);
 }
 
-/* The range of a file; NULL, with a line: none yet. */
+/* The range of a file; NULL, with a line: it has none yet. */
 static struct annex_range *user_range_of(struct annex_user *user)
 {
 	struct annex_range *r = smp_load_acquire(&user->range); /* pairs with user_join()'s */
@@ -371,14 +371,14 @@ static int user_rescan(struct annex_user *user)
 		for (unsigned int i = 0; i < r->n && !err; i++)
 			err = annex_media_scan(&r->members[i]->media);
 	}
-	annex_poison_update(user->hdm); /* which may be others' only; also what some of them told */
+	annex_poison_update(user->hdm); /* after an error too: some lists may have been read */
 	return err == -EOPNOTSUPP ? annex_hdm_refuse(user->hdm, err, "poison: it keeps no list")
 				  : err;
 }
 
 /*
- * A list that is told in parts is as old as the first of them: poison that came meanwhile is news
- * after the last one.
+ * A list that is read in parts is as old as its first part: poison that arrives meanwhile is still
+ * unread after the last part.
  */
 static void user_note_told(struct annex_user *user, u32 first, bool last, u64 struck)
 {

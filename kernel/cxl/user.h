@@ -21,8 +21,8 @@ struct annex_range;
  * @greeted: the ABI versions have been compared.
  * @range: range that the file has joined, for good; written under @reading.
  * @list: entry in the range's users (the range's view).
- * @struck: value of the range's @struck up to which the file knows the poison.
- * @telling: that value when the first part of a list was copied.
+ * @struck: value of the range's @struck whose poison list the file has read.
+ * @telling: value of the range's @struck when the first part of a list was copied.
  * @reading: serialises read() and the calls that join a range.
  * @reader: position in the events (@reading).
  */
@@ -34,7 +34,7 @@ struct annex_user {
 	struct annex_range *range;
 	struct list_head list;
 	u64 struck, telling;
-	struct mutex reading; /* protects the reader and the range */
+	struct mutex reading; /* protects the position and the range */
 	struct annex_reader reader;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CXL windows of host addresses: the CEDT (CXL 3.1 section 9.18.1). Owns the addresses that it
- * takes.
+ * CXL windows of host addresses: the CEDT (CXL 3.1 section 9.18.1). Owns the reserved addresses.
  */
 #include <linux/acpi.h>
 #include <linux/mm.h>
@@ -14,7 +13,7 @@
 
 ANNEX_IMPORT_NS(ACPI);
 
-/* The same bit: ACPICA gave it the name of what it says. */
+/* The same bit under its older name in ACPICA. */
 #ifndef ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM
 #define ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM ACPI_CEDT_CFMWS_RESTRICT_TYPE3
 #endif
@@ -23,20 +22,20 @@ ANNEX_IMPORT_NS(ACPI);
 
 #define say(fmt, ...) pr_notice_ratelimited("annex: " fmt "\n", ##__VA_ARGS__)
 
-/* struct table - What is read from the CEDT. @odd: windows that make no sense, the first at @at. */
+/* struct table - Windows of the CEDT. @odd: number of invalid windows, the first one at @at. */
 struct table {
 	struct annex_window *windows;
 	unsigned int n, odd;
 	u64 at;
 };
 
-/* 0: one way, 1: two, ... and from 8 on: three, six, twelve. 0: reserved. */
+/* Codes 0 to 4: 1 to 16 ways; 8 to 10: 3, 6, 12 ways. Returns 0 for reserved codes. */
 static u32 window_ways_of(u8 code)
 {
 	return code <= 4 ? 1u << code : code >= 8 && code <= 10 ? 3u << (code - 8) : 0;
 }
 
-/* The kernel looks only whether an entry begins in the table. */
+/* The kernel only checks that an entry begins within the table. */
 static bool window_is_whole(const struct acpi_cedt_header *header, size_t bytes, unsigned long end)
 {
 	unsigned long at = (unsigned long)header;
@@ -44,7 +43,7 @@ static bool window_is_whole(const struct acpi_cedt_header *header, size_t bytes,
 	return end - at >= bytes && header->length >= bytes && header->length <= end - at;
 }
 
-/* Where the machine has addresses, and not on another one. */
+/* Whether a window is aligned, within the host's addresses, and overlaps no other window. */
 static bool window_is_sound(const struct acpi_cedt_cfmws *c, const struct table *t)
 {
 	u64 last = c->base_hpa + c->window_size - 1;
@@ -67,7 +66,7 @@ static int window_take(union acpi_subtable_headers *header, void *arg, const uns
 	u32 ways;
 
 	if (!window_is_whole(&c->header, sizeof(*c), end)) {
-		say("the CEDT has a window that is cut off");
+		say("the CEDT has a truncated window");
 		return 0;
 	}
 	ways = window_ways_of(c->interleave_ways);
@@ -111,7 +110,7 @@ int annex_windows_read(struct annex_window **windows)
 		return -ENOMEM;
 	got = window_read_table(ACPI_CEDT_TYPE_CFMWS, window_take, &t);
 	if (t.odd)
-		say("windows of the CEDT that make no sense: %u, the first at 0x%llx", t.odd, t.at);
+		say("invalid windows in the CEDT: %u, the first at 0x%llx", t.odd, t.at);
 	if (got < 0 && got != -ENODEV) {
 		kfree(t.windows);
 		return got;
@@ -137,7 +136,7 @@ bool annex_window_fits(const struct annex_window *w, u32 kind, u32 granularity)
 	       (w->ways == 1 || !granularity || granularity == w->granularity);
 }
 
-/* struct bridge - A host bridge that is looked for. */
+/* struct bridge - The host bridge with @uid in the CEDT. */
 struct bridge {
 	u32 uid;
 	u64 base, bytes;
@@ -179,7 +178,7 @@ int annex_window_bridge(u32 uid, phys_addr_t *at)
 	return 0;
 }
 
-/* Whether a window of the kernel's driver lies in the frame and fills it: then it is its child. */
+/* Whether a window of the kernel's driver is a child of the frame, and fills it. */
 static int window_is_framed(struct resource *res, void *arg)
 {
 	const struct resource *frame = arg;
@@ -187,19 +186,19 @@ static int window_is_framed(struct resource *res, void *arg)
 	return res->parent == frame && res->start == frame->start && res->end == frame->end;
 }
 
-/* struct place - Where room is looked for. */
+/* struct place - A window that is searched for free addresses. */
 struct place {
 	struct resource frame;
 	bool framed, shared;
 };
 
 /*
- * cxl_acpi has the windows in the kernel's tree of resources, and in them its regions, which take
- * in whatever is requested there as long as they are not busy, that is, before they have pages. All
- * of them come and go, so that no pointer to them can be followed. But pointers can be compared:
- * with a frame around the window, a request that met no region is a child of the frame, or of the
- * window that fills it. No region can be made where a request is, nor in a window that comes around
- * the frame: an answer stays right.
+ * cxl_acpi adds the windows to the kernel's resource tree, and its regions below them. As long as a
+ * region is not busy, that is, before it has pages, a request in its addresses succeeds and becomes
+ * its child. Windows and regions can be removed at any time, so pointers to them must not be
+ * followed, but they can be compared: with a frame around the window, a request outside of regions
+ * is a child of the frame, or of the window that fills it. No region can be made over a request,
+ * nor in a window that is added around the frame, so the result stays valid.
  */
 static void window_frame(const struct annex_window *w, struct place *p)
 {
@@ -209,7 +208,7 @@ static void window_frame(const struct annex_window *w, struct place *p)
 			  .end = w->base + w->bytes - 1,
 			  .flags = IORESOURCE_MEM},
 	};
-	/* -EBUSY: firmware has something that lies across its edge. */
+	/* -EBUSY: a resource of firmware crosses the edge of the window. */
 	p->framed = !insert_resource(&iomem_resource, &p->frame);
 	p->shared = p->framed &&
 		    walk_iomem_res_desc(IORES_DESC_CXL, IORESOURCE_MEM, p->frame.start,
@@ -222,7 +221,7 @@ static void window_unframe(struct place *p)
 		remove_resource(&p->frame);
 }
 
-/* Whether what was requested lies in nothing but a window. */
+/* Whether a request is outside of all regions of the kernel's driver. */
 static bool window_is_alone(const struct place *p, const struct resource *res)
 {
 	const struct resource *parent = READ_ONCE(res->parent);
@@ -231,7 +230,7 @@ static bool window_is_alone(const struct place *p, const struct resource *res)
 	       (p->shared && parent == READ_ONCE(p->frame.child));
 }
 
-/* The end of one of these in the way; 0: there is none. */
+/* The end of an entry in @taken that overlaps; 0: there is none. */
 static u64 window_end_of_hit(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
 {
 	for (unsigned int i = 0; i < n; i++)

@@ -14,7 +14,7 @@
 /**
  * struct annex_window - A fixed memory window.
  * @base: first host address.
- * @bytes: its size.
+ * @bytes: size.
  * @ways: host bridges that it interleaves.
  * @granularity: bytes on one host bridge before the next.
  * @targets: _UID of each host bridge.
@@ -30,33 +30,33 @@ struct annex_window {
 };
 
 /*
- * annex_windows_read() - All that make sense, for kfree(). How many, or -ENODEV (none, or no CEDT),
- * -EINVAL (a CEDT that cannot be read), -ENOMEM. With a line.
+ * annex_windows_read() - Read all valid windows; @windows is for kfree(). Their number, or -ENODEV
+ * (no window, or no CEDT), -EINVAL (the CEDT cannot be read), -ENOMEM. With a line.
  */
 int annex_windows_read(struct annex_window **windows);
 /*
- * annex_window_fits() - Whether a window is for memory of a @kind (ANNEX_HDM_VOLATILE, _PERSISTENT)
- * that only the host caches, by @granularity bytes on one host bridge, or, with 0, by any.
+ * annex_window_fits() - Whether a window is for host-only coherent memory of a @kind
+ * (ANNEX_HDM_VOLATILE, _PERSISTENT), and interleaves by @granularity bytes; 0: by any.
  */
 bool annex_window_fits(const struct annex_window *w, u32 kind, u32 granularity);
 /*
- * annex_window_bridge() - Component registers of a host bridge, by _UID. -ENXIO: unknown; -EINVAL:
- * where they cannot be, or a CEDT that cannot be read. With a line.
+ * annex_window_bridge() - Find the component registers of the host bridge with a _UID. -ENXIO: no
+ * such bridge; -EINVAL: an impossible address, or the CEDT cannot be read. With a line.
  */
 int annex_window_bridge(u32 uid, phys_addr_t *at);
 
 /**
  * struct annex_taken - Host addresses that a committed decoder covers.
- * @base: the first.
- * @bytes: their number.
+ * @base: first host address.
+ * @bytes: number of addresses.
  */
 struct annex_taken {
 	u64 base, bytes;
 };
 
 /*
- * annex_window_take() - The first @bytes of a window, from @floor on, that no decoder in @taken and
- * no other driver uses; reserved, for release_resource(). NULL: there are none.
+ * annex_window_take() - Reserve the first @bytes of a window, from @floor on, that no decoder in
+ * @taken and no other driver uses. Returns a resource for release_mem_region(); NULL: no room.
  */
 struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 floor,
 				   const struct annex_taken *taken, unsigned int n);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decoders that firmware, or others, have locked or committed, and decoders that do not do as they
- * are told: what cannot be programmed is refused, and the registers are as they were.
+ * Decoders that firmware or other drivers have locked or committed, and decoders that do not obey:
+ * the module refuses to program them, and leaves their registers unchanged.
  */
 #include "rig.h"
 #include "tests/unit/unit.h"
@@ -47,7 +47,7 @@ static int commit(u32 ways, u32 granularity)
 	return annex_decoder_commit(&rig.decoders, &setup, &id);
 }
 
-/* With one line, and nothing of it is left. */
+/* The commit fails with one line, and leaves the registers unchanged. */
 static void refused(int err)
 {
 	CU_ASSERT_EQUAL(commit(1, 256), err);
@@ -81,7 +81,7 @@ static void locked(void)
 	refused(-EPERM);
 }
 
-/* Firmware's is left alone, below what is ours, and when that ends. */
+/* A decoder of firmware stays as it is, below ours, and after ours is released. */
 static void firmware(void)
 {
 	begin();
@@ -144,7 +144,7 @@ static void stubborn(void)
 	rig_over();
 }
 
-/* It leads where it did, and is tried again when others above it end. */
+/* It keeps its addresses, and its release is retried when a decoder above it ends. */
 static void stays(void)
 {
 	u64 base, bytes;
@@ -168,7 +168,7 @@ static void stays(void)
 	rig_over();
 }
 
-/* One below a decoder that stays committed may not be given back before it. */
+/* A decoder below one that stays committed cannot be decommitted either. */
 static void below(void)
 {
 	begin();
@@ -184,7 +184,7 @@ static void below(void)
 	rig_over();
 }
 
-/* Two wait, and somebody else's has come to be above them: the last of them says so. */
+/* Two wait below another driver's decoder: the last release reports both. */
 static void waits(void)
 {
 	begin();
@@ -202,7 +202,7 @@ static void waits(void)
 	rig_over();
 }
 
-/* The one above it is gone by itself, and is not missed. */
+/* The decoder above was reset: its release decommits the one that waits. */
 static void stays_late(void)
 {
 	begin();
@@ -242,7 +242,7 @@ static void gone(void)
 	rig_over();
 }
 
-/* All ones while it is in use: it is given up, which is said once. */
+/* The registers read as ones: the decoders are given up, with one line. */
 static void goes(void)
 {
 	static const u8 nothing[sizeof(before)];
@@ -253,8 +253,8 @@ static void goes(void)
 	memset(rig_register(0, CXL_CM + RIG_HDM), 0xff, sizeof(before));
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 1), 0);
 	CU_ASSERT_EQUAL(shim.lines, 1);
-	CU_ASSERT_STRING_EQUAL(shim.line, "annex: device: it does not answer: its decoders went "
-					  "with it\n");
+	CU_ASSERT_STRING_EQUAL(shim.line, "annex: device: it does not answer: its decoders are "
+					  "lost\n");
 	CU_ASSERT_EQUAL(annex_decoder_release(&rig.decoders, 0), 0);
 	CU_ASSERT_EQUAL(rig.decoders.committed, 0);
 	CU_ASSERT(shim.us < USEC_PER_SEC);
@@ -265,7 +265,7 @@ static void goes(void)
 	rig_over();
 }
 
-/* While one is given back. */
+/* The component disappears during a release. */
 static void goes_meanwhile(void)
 {
 	begin();
@@ -296,7 +296,7 @@ static void cannot_interleave(void)
 	rig_over();
 }
 
-/* Bits that somebody left behind are no part of a range that is the host's alone (HDM-H). */
+/* BI and UIO, left set by another driver, are cleared: a range is HDM-H. */
 static void host_only(void)
 {
 	u32 both = 3u << 21 | 2 | CXL_HDM_CAP_BITS_8 | CXL_HDM_CAP_BITS_12, ctrl;
@@ -324,7 +324,7 @@ static void device_only(void)
 	refused(-EOPNOTSUPP);
 }
 
-/* Numbers that would go round stay where they are. */
+/* Sums of addresses saturate. */
 static void no_end(void)
 {
 	u64 base, bytes, skip = U64_MAX - 4096;
@@ -343,7 +343,7 @@ static void no_end(void)
 	rig_over();
 }
 
-/* It says something else than when it was found, and its registers were mapped. */
+/* The number of decoders has grown since the registers were mapped. */
 static void more_than_are_mapped(void)
 {
 	u32 at = CXL_CM_BYTES - CXL_HDM_BYTES(2), cap = 12; /* thirty-two */
@@ -356,15 +356,15 @@ static void more_than_are_mapped(void)
 	rig_over();
 }
 
-UNIT_SUITE(cxl_decoders, {"a decoder is committed and given back", committed},
+UNIT_SUITE(cxl_decoders, {"a decoder is committed and released", committed},
 	   {"a decoder is locked", locked}, {"firmware has a decoder", firmware},
 	   {"decoders are committed in odd places", odd_places},
 	   {"a decoder that does not obey", stubborn}, {"a decoder that stays committed", stays},
 	   {"a decoder below it", below}, {"decoders that wait in vain", waits},
 	   {"a decoder that waited and stays", stays_late}, {"a component that is gone", gone},
 	   {"a component that goes while it is used", goes},
-	   {"a component that goes while it is given back", goes_meanwhile},
-	   {"interleaving that it has not", cannot_interleave},
+	   {"a component that goes during a release", goes_meanwhile},
+	   {"interleaving that it does not support", cannot_interleave},
 	   {"memory that could be HDM-DB", host_only},
 	   {"memory that is coherent by the device only", device_only},
 	   {"addresses beyond the last", no_end}, {"more than are mapped", more_than_are_mapped})

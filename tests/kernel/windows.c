@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Firmware's table of windows, when it is broken: entries that make no sense are left out with a
- * line, nothing is read beyond the table, and what is left can be used.
+ * Invalid CEDTs: invalid entries are skipped with a line, no byte beyond the table is read, and
+ * valid entries can be used.
  */
 #include "rig.h"
 #include "tests/unit/unit.h"
@@ -11,7 +11,7 @@
 
 static struct annex_window *windows;
 
-/* How many windows there are, or the errno; and how many lines. */
+/* Read the table, and expect @n windows, or an errno, and @lines in the log. */
 static void expect(int n, unsigned int lines)
 {
 	int got = annex_windows_read(&windows);
@@ -56,7 +56,7 @@ static void no_table(void)
 	CU_ASSERT_STRING_EQUAL(shim.line, "annex: firmware declares no CXL window (no CEDT)\n");
 }
 
-/* A list whose next entry is the same again. */
+/* An entry that leads to itself. */
 static void zero_length(void)
 {
 	rig_make();
@@ -66,8 +66,8 @@ static void zero_length(void)
 	rig_end();
 }
 
-/* As many bytes of an entry as there may be, at the end of the table. */
-static void cut_off(void)
+/* Entries of any length at the end of the table, and entries of any declared length. */
+static void truncated(void)
 {
 	u32 whole = sizeof(struct acpi_cedt_cfmws) + 4;
 
@@ -83,7 +83,7 @@ static void cut_off(void)
 	for (u32 length = 1; length < whole; length++) {
 		rig_make();
 		rig_window(BASE, GIB, 0);
-		/* What follows is looked for inside of it, where there is nothing. */
+		/* The next entry is looked up inside of this one. */
 		memset(rig_window(0, 0, 0), 0xff, whole);
 		((struct acpi_cedt_header *)(shim.cedt + 36 + whole))->type = 1;
 		((struct acpi_cedt_header *)(shim.cedt + 36 + whole))->length = (u16)length;
@@ -99,7 +99,7 @@ static void cut_off(void)
 	rig_end();
 }
 
-static void no_sense(void)
+static void invalid(void)
 {
 	static const struct {
 		u64 base, bytes;
@@ -109,7 +109,7 @@ static void no_sense(void)
 		   {BASE + 4096, GIB, 0, 0},
 		   {BASE, 512 * GIB * 2, 0, 0}, /* the machine has no such addresses */
 		   {1ull << 40, GIB, 0, 0},
-		   {U64_MAX - SZ_256M + 1, GIB, 0, 0}, /* nor are there any */
+		   {U64_MAX - SZ_256M + 1, GIB, 0, 0}, /* wraps around */
 		   {BASE, U64_MAX, 0, 0},
 		   {BASE, GIB, 5, 0},
 		   {BASE, GIB, 7, 0},
@@ -146,11 +146,11 @@ static void too_many(void)
 	for (u32 i = 0; i < 70; i++)
 		rig_window(BASE + i * GIB, GIB, 0);
 	expect(64, 1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(shim.line, "make no sense: 6, the first at 0x1100000000"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(shim.line, "in the CEDT: 6, the first at 0x1100000000"));
 	rig_end();
 }
 
-/* The bits of CXL 3.1 section 9.18.1.3, by their numbers: names in headers have changed. */
+/* The bits of CXL 3.1 section 9.18.1.3, by number, since names in headers have changed. */
 static bool fits(u16 restrictions, u32 kind)
 {
 	struct annex_window w = {.ways = 2, .granularity = 512, .usable = true};
@@ -242,14 +242,14 @@ static void room(void)
 	CU_ASSERT_EQUAL(take(BASE + 1, NULL, 0), BASE + SZ_256M);
 	CU_ASSERT_EQUAL(take(BASE + 3 * GIB, NULL, 0), BASE + 3 * GIB);
 	CU_ASSERT_EQUAL(take(BASE + 3 * GIB + 1, NULL, 0), 0);
-	/* What decoders cover may be up to the last address there is. */
+	/* The addresses of decoders may reach up to the last one. */
 	CU_ASSERT_EQUAL(take(U64_MAX, NULL, 0), 0);
 	CU_ASSERT_EQUAL(take(U64_MAX - SZ_256M, NULL, 0), 0);
 	CU_ASSERT_EQUAL(take(0, all, 2), 0);
 	CU_ASSERT_EQUAL(take(0, most, 2), BASE + 3 * GIB);
 	CU_ASSERT_EQUAL(take(0, endless, 1), BASE);
 	CU_ASSERT_EQUAL(take(BASE + SZ_256M, endless, 1), 0);
-	request_mem_region(BASE + GIB, 2 * GIB, "somebody");
+	request_mem_region(BASE + GIB, 2 * GIB, "another driver");
 	CU_ASSERT_EQUAL(take(SZ_256M, NULL, 0), BASE);
 	CU_ASSERT_EQUAL(take(BASE + SZ_256M, NULL, 0), BASE + 3 * GIB);
 	rig_end();
@@ -264,7 +264,7 @@ static void put(struct resource *parent, struct resource *res, u64 base, u64 byt
 	CU_ASSERT_EQUAL_FATAL(insert_resource(parent, res), 0);
 }
 
-/* expect_room - Room from 0 on is at @base, after which the tree is as it was. */
+/* Expect free addresses at @base, and an unchanged resource tree. */
 static void expect_room(u64 base, struct resource *window, struct resource *region)
 {
 	CU_ASSERT_EQUAL(take(0, NULL, 0), base);
@@ -274,7 +274,7 @@ static void expect_room(u64 base, struct resource *window, struct resource *regi
 	rig_end();
 }
 
-/* Regions take in what is requested in them, until they have pages: nothing may lie there. */
+/* A request within a region without pages succeeds, and must be released again. */
 static void others_regions(void)
 {
 	static const struct {
@@ -298,7 +298,7 @@ static void others_regions(void)
 			expect_room(regions[r].room, &window, &region);
 		}
 	}
-	/* Without the kernel's driver: addresses of firmware's, also across an edge. */
+	/* Without the kernel's driver: resources of firmware, also across an edge. */
 	rig_make();
 	put(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_NONE);
 	CU_ASSERT_EQUAL(take(0, NULL, 0), 0);
@@ -307,7 +307,7 @@ static void others_regions(void)
 	put(&iomem_resource, &window, BASE - GIB, 2 * GIB, IORES_DESC_NONE);
 	CU_ASSERT_EQUAL(take(0, NULL, 0), BASE + GIB);
 	rig_end();
-	/* Two of our own, one of them before the kernel's driver came. */
+	/* A range of ours from before the kernel's driver was loaded, and one of its regions. */
 	rig_make();
 	request_mem_region(BASE, GIB, "annex");
 	put(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_CXL);
@@ -317,8 +317,8 @@ static void others_regions(void)
 }
 
 UNIT_SUITE(cxl_windows, {"a good table", good_table}, {"no table, or an empty one", no_table},
-	   {"an entry of no length", zero_length}, {"entries that are cut off", cut_off},
-	   {"windows that make no sense", no_sense}, {"windows that overlap", overlaps},
-	   {"more windows than there can be", too_many}, {"what windows are for", restrictions},
+	   {"an entry of no length", zero_length}, {"truncated entries", truncated},
+	   {"invalid windows", invalid}, {"windows that overlap", overlaps},
+	   {"more windows than there can be", too_many}, {"restrictions of windows", restrictions},
 	   {"host bridges", bridges}, {"room in a window", room},
 	   {"regions of the kernel's driver", others_regions})

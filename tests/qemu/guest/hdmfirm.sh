@@ -110,14 +110,14 @@ claim "it has windows" [ -n "$windows" ]
 claim "and bridges" [ -n "$bridges" ]
 broken "no windows" $type 1 9 "$windows" "$nodev" "no CXL window (none in the CEDT)"
 broken "an entry of no length" $length 2 0 "$windows" "$inval" "the CEDT cannot be read: error -22"
-broken "windows that are cut off" $length 2 0xffff "$windows" "$nodev" "a window that is cut off"
-broken "a reserved number of ways" $ways 1 5 "$windows" "$nodev" "make no sense"
-broken "a reserved granularity" $granularity 4 7 "$windows" "$nodev" "make no sense"
-broken "sizes that wrap" $size 8 0xffffffffffffffff "$windows" "$nodev" "make no sense"
-broken "no size" $size 8 0 "$windows" "$nodev" "make no sense"
+broken "windows that are cut off" $length 2 0xffff "$windows" "$nodev" "a truncated window"
+broken "a reserved number of ways" $ways 1 5 "$windows" "$nodev" "invalid windows"
+broken "a reserved granularity" $granularity 4 7 "$windows" "$nodev" "invalid windows"
+broken "sizes that wrap" $size 8 0xffffffffffffffff "$windows" "$nodev" "invalid windows"
+broken "no size" $size 8 0 "$windows" "$nodev" "invalid windows"
 broken "addresses that the machine has not" $start 8 0x8000000000000000 "$windows" "$nodev" \
-	"make no sense: [1-9]*, the first at 0x8000000000000000"
-broken "addresses between granules" $start 8 0x1001000 "$windows" "$nodev" "make no sense"
+	"invalid windows in the CEDT: [1-9]*, the first at 0x8000000000000000"
+broken "addresses between granules" $start 8 0x1001000 "$windows" "$nodev" "invalid windows"
 broken "windows for memory that devices cache" $restrictions 2 0xd "$windows" "$unsupported" \
 	"no window for 1"
 broken "windows for neither kind of memory" $restrictions 2 3 "$windows" "$unsupported" \
@@ -140,7 +140,7 @@ if [ $# -gt 2 ]; then
 	put $start 8 "$(hdmfirm table $(($2 + start)) 8)" "$3"
 	marked=$(marked)
 	claim "a window upon another: the other is used" hdm fill "$first" 0
-	claim "and said" told "make no sense"
+	claim "and said" told "invalid windows"
 	put_back
 fi
 claim "with its table again, there is a range" hdm fill "$first" 0

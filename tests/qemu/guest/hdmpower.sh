@@ -72,7 +72,7 @@ loses()
 	claim "a range is held" hold "$first"
 	claim "its memory can be read" says "touch 0x1000" byte
 	claim "$@"
-	claim "its decoders are gone, which is said" within 5 logged "reset took its decoders"
+	claim "its decoders are gone, which is said" within 5 logged "reset cleared its decoders"
 	claim "so its memory is SIGBUS" within 5 says "touch 0x1000" SIGBUS
 	echo end >&6
 	claim "its user ends" ended 0
@@ -86,7 +86,7 @@ mkfifo go
 exec 6<>go
 claim "a range is held" hold "$first"
 claim "the machine does not sleep" eval "! sleeps"
-claim "which is said" logged "no suspend: its range is in use"
+claim "which is said" logged "cannot suspend: the range of the device is in use"
 claim "its memory can be read" says "touch 0x1000" byte
 echo end >&6
 claim "its user ends" ended 0
@@ -100,7 +100,7 @@ claim "a range is held" hold "$first"
 base=$(range "$first" base)
 claim "a pipe has a page of it" says "pin 0x3000" pinned
 claim "the device is taken away" unbind_cxl "$first"
-claim "somebody is told to be late" logged "somebody holds pages of its range"
+claim "somebody is told to be late" logged "removed while pages of its range are held"
 claim "the pipe is emptied" says drop dropped
 echo end >&6
 claim "its user ends" ended 0
