@@ -74,7 +74,7 @@ long annex_call(const struct annex_caller *by, const struct annex_call *calls, s
 		return annex_refused(by->dev, by->refusals, -EBADF, "call 0x%x: opened for reading",
 				     _IOC_NR(cmd));
 	err = call_make(by, call, &args);
-	/* Failures have results too: a status, a count, a version. */
+	/* Failed calls return results too: a status, a count, a version. */
 	if (_IOC_DIR(cmd) & _IOC_READ &&
 	    copy_to_user(at, &args, min(_IOC_SIZE(cmd), _IOC_SIZE(call->cmd)))) {
 		if (!err && call->undo)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls on the module's files (ioctl), by tables: include/uapi/annex.h has their arguments.
+ * Calls on the module's files (ioctl), by tables: include/uapi/annex.h describes the arguments.
  */
 #ifndef ANNEX_CALL_H
 #define ANNEX_CALL_H
@@ -16,11 +16,11 @@
  * struct annex_call - One call.
  * @cmd: ioctl number: type, number, direction and size of the arguments.
  * @least: size of the arguments in the first version of the interface.
- * @fn: carries the call out; @self as in struct annex_caller, @args are copied in and out.
+ * @fn: function of the call; @self as in struct annex_caller, @args are copied in and out.
  * @undo: undoes a successful call whose results cannot be copied out; or NULL.
  * @locked: @fn runs under the lock of struct annex_caller.
  * @first: the call may be the first one on a file.
- * @reads: the call changes nothing: a file that was opened for reading may make it.
+ * @reads: the call changes nothing, and is allowed on a file that was opened for reading.
  */
 struct annex_call {
 	unsigned int cmd;
@@ -58,17 +58,17 @@ struct annex_caller {
  * @cmd: number of the ioctl.
  * @arg: address of its arguments in user space.
  *
- * The caller's structure may be older than the module's, and shorter: members that it has not are
- * zero. It may be newer: members that the module does not know must be zero (-E2BIG).
+ * The caller's structure may be older than the module's, and shorter: missing members are zero. It
+ * may be newer: members that the module does not know must be zero (-E2BIG).
  *
- * Return: what the call returns; -ENOTTY (no such call); -EINVAL (another size than it says, or
- * shorter than ever); -E2BIG; -EFAULT; -EPROTO (before the first); -EBADF (for a file that may be
- * read only); -ENODEV.
+ * Return: the result of the call; -ENOTTY (no such call); -EINVAL (the size differs from @size, or
+ * is below that of the first version); -E2BIG; -EFAULT; -EPROTO (not the first call); -EBADF (the
+ * file was opened for reading); -ENODEV.
  */
 long annex_call(const struct annex_caller *by, const struct annex_call *calls, size_t n,
 		unsigned int cmd, unsigned long arg);
 
-/* One line for what a caller got wrong, not more than a few a second. */
+/* Log a refusal in one rate-limited line, and count it. */
 #define annex_refused(dev, refusals, err, fmt, ...)                                                \
 	({                                                                                         \
 		atomic64_inc(refusals);                                                            \

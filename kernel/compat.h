@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces that differ between Linux 6.1 and today, in one place. ANNEX_HAS_* is what Kbuild
- * finds in the headers; numbers in comments are of the releases that had it first.
+ * Interfaces that differ between Linux 6.1 and today. Kbuild defines ANNEX_HAS_* by searching the
+ * headers; numbers in comments name the first release with an interface.
  */
 #ifndef ANNEX_COMPAT_H
 #define ANNEX_COMPAT_H
@@ -56,7 +56,7 @@ static inline void annex_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 }
 
-/* Whether what a device writes can raise no interrupts but its own. */
+/* Whether DMA writes of a device can raise its own interrupts only. */
 static inline bool annex_isolated_msi(struct device *dev)
 {
 #ifdef ANNEX_HAS_ISOLATED_MSI /* 6.3 */
@@ -66,7 +66,7 @@ static inline bool annex_isolated_msi(struct device *dev)
 #endif
 }
 
-/* Whether firmware left event records of CXL devices to the kernel; earlier ones do not ask it. */
+/* Whether firmware left event records of CXL devices to the kernel; older kernels do not ask. */
 static inline bool annex_owns_events(struct pci_dev *pdev)
 {
 #ifdef ANNEX_HAS_NATIVE_CXL /* 6.3 */
@@ -77,8 +77,8 @@ static inline bool annex_owns_events(struct pci_dev *pdev)
 }
 
 /*
- * Show a page of a device's memory, so that it can be pinned. Since Linux 6.17 an entry without a
- * reference to its page is a special one, which nobody can pin.
+ * Insert a page of a device's memory, so that it can be pinned. Since Linux 6.17 an entry without a
+ * page reference is a special one, which cannot be pinned.
  */
 static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 {
@@ -92,8 +92,8 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 }
 
 /*
- * Memory of a device, as programs see it: uncached. Arm would have it accessed as registers are, in
- * aligned words only, which no memcpy() keeps to.
+ * Memory type for a device's memory in user mappings: uncached. On Arm uncached device memory
+ * allows aligned accesses only, which memcpy() does not guarantee.
  */
 #ifdef CONFIG_ARM64
 #define annex_pgprot_memory pgprot_writecombine
@@ -101,7 +101,7 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 #define annex_pgprot_memory pgprot_noncached
 #endif
 
-/* Whether a kernel can empty CPU caches of memory that is replaced. */
+/* Whether the kernel can flush CPU caches of addresses that lead to other memory from now on. */
 static inline bool annex_has_flush(void)
 {
 #ifdef ANNEX_HAS_FLUSH /* 6.2 */
@@ -113,7 +113,7 @@ static inline bool annex_has_flush(void)
 #endif
 }
 
-/* Empty them of these addresses, of memory of their kind, or of all, as far as can be told. */
+/* Flush CPU caches of these addresses; older kernels flush all CXL memory, or everything. */
 static inline void annex_flush(phys_addr_t base, size_t bytes)
 {
 #ifdef ANNEX_HAS_FLUSH_PART /* 6.19 */
@@ -125,7 +125,7 @@ static inline void annex_flush(phys_addr_t base, size_t bytes)
 #endif
 }
 
-/* An importer of a dma-buf hears by the first, and an exporter tells by the second, of its move. */
+/* The importer's callback when a dma-buf moves, and the exporter's call that invokes it. */
 #ifdef ANNEX_HAS_DMABUF_INVALIDATE /* 7.0 */
 #define ANNEX_DMABUF_MOVED invalidate_mappings
 #define annex_dmabuf_moved dma_buf_invalidate_mappings
@@ -134,7 +134,7 @@ static inline void annex_flush(phys_addr_t base, size_t bytes)
 #define annex_dmabuf_moved dma_buf_move_notify
 #endif
 
-/* The namespace of an exported symbol is a string literal, or was a token. */
+/* The namespace of an exported symbol was a token before it became a string literal. */
 #ifdef ANNEX_HAS_NS_TOKEN /* until 6.12 */
 #define ANNEX_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * /dev/annex/ADDRESS: the character device of whatever is bound to the module.
+ * /dev/annex/ADDRESS: the character device of a device that is bound to the module.
  */
 #ifndef ANNEX_NODE_H
 #define ANNEX_NODE_H
@@ -11,10 +11,10 @@
 #include <linux/pci.h>
 
 /**
- * struct annex_node_type - A kind of devices, with files of its own.
- * @ops: of its files.
- * @groups: its attributes.
- * @release: frees what @dev is in, after annex_node_exit().
+ * struct annex_node_type - A kind of character device.
+ * @ops: file operations.
+ * @groups: attributes in sysfs.
+ * @release: calls annex_node_exit(), and frees the structure that contains @dev.
  */
 struct annex_node_type {
 	const struct file_operations *ops;
@@ -23,12 +23,12 @@ struct annex_node_type {
 };
 
 /*
- * annex_node_init() - A device with a number and a name, for cdev_device_add(). When it fails @dev
- * is as it was, and release() does not come.
+ * annex_node_init() - Initialise a device for cdev_device_add(), with a minor number and a name. If
+ * this fails, release() is not called.
  */
 int annex_node_init(struct device *dev, struct cdev *cdev, struct pci_dev *pdev,
 		    const struct annex_node_type *type);
-/* annex_node_exit() - Give the number back, in release(). */
+/* annex_node_exit() - Free the minor number, in release(). */
 void annex_node_exit(struct device *dev);
 
 int annex_nodes_init(void);

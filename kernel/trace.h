@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: annex:annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset, with the
- * controller's name and how the call ended; and of CXL memory annex_hdm_range, annex_hdm_map,
- * annex_hdm_commit, annex_hdm_decommit, annex_hdm_poison, with the name of the device, or of the
- * bridge or switch whose decoder it is.
+ * Tracepoints, in group annex. Of controllers, with the name of the controller and the result:
+ * annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset. Of CXL memory, with the
+ * name of the device, bridge or switch: annex_hdm_range, annex_hdm_map, annex_hdm_commit,
+ * annex_hdm_decommit, annex_hdm_poison.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM annex
@@ -16,7 +16,7 @@
 
 #define ANNEX_NAME 32
 
-/* In the form that the kernel's own have. */
+/* Formatted as the kernel's own tracepoints are. */
 /* clang-format off */
 
 TRACE_EVENT(annex_map,
