@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * The calls between annex.ko and its users, on /dev/annex/DDDD:BB:DD.F: one file a controller, one
- * owner a file; for CXL memory see below.
+ * The calls between annex.ko and its users, on /dev/annex/DDDD:BB:DD.F: one file for each
+ * controller, one owner for each file. The calls for CXL memory are at the end.
  *
  * The module owns the controller's registers and its admin queue. The owner has I/O queue pairs in
- * memory of its choice, which it fills and rings itself, and says what memory the controller may
- * reach. The first call on a file is ANNEX_IOC_INFO; any other before it, and mmap(), is
- * -EPROTO.
+ * memory of its choice, which it fills and rings itself, and decides which memory the controller
+ * may access. The first call on a file is ANNEX_IOC_INFO; before it all other calls, and mmap(),
+ * fail with -EPROTO.
  *
- * Every structure begins with its own size, and grows at its end: members that a shorter one of
- * an older caller has not are zero, and those of a newer caller that the module does not know are
- * -E2BIG unless they are zero. A flag or reserved field that this version does not know is -EINVAL.
- * A controller that was removed, or cannot be brought back, is -ENODEV in every call; poll()
- * reports POLLHUP then. Where somebody has made its IOMMU a lazy one meanwhile, calls that give it
- * memory or queues are -EPERM.
+ * Every structure begins with its own size, and grows at its end. Members that an older caller does
+ * not have are zero. Members that the module does not know must be zero (-E2BIG). Unknown flags and
+ * nonzero reserved fields are -EINVAL. If a controller was removed, or failed a reset, every call
+ * returns -ENODEV, and poll() reports POLLHUP. If its IOMMU domain was made lazy meanwhile, calls
+ * that give it memory or queues return -EPERM.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H
@@ -24,22 +23,22 @@
 #define ANNEX_ABI 1
 
 /* Flags of ANNEX_IOC_INFO. */
-#define ANNEX_INFO_IOMMU (1u << 0)    /* a strict IOMMU domain holds what the owner maps, no more */
+#define ANNEX_INFO_IOMMU (1u << 0)    /* a strict IOMMU domain maps the owner's mappings only */
 #define ANNEX_INFO_SHADOW (1u << 1)   /* shadow doorbells, at ANNEX_MMAP_SHADOW and _EVENTIDX */
 #define ANNEX_INFO_CMB_SQ (1u << 2)   /* submission queues may lie in controller memory */
 #define ANNEX_INFO_CMB_CQ (1u << 3)   /* completion queues, likewise */
-#define ANNEX_INFO_CMB_DATA (1u << 4) /* data to be read and written, likewise */
+#define ANNEX_INFO_CMB_DATA (1u << 4) /* data of reads and writes, likewise */
 #define ANNEX_INFO_CMB_LIST (1u << 5) /* PRP and SGL lists, likewise */
 
 /**
  * struct annex_ioc_info - ANNEX_IOC_INFO: the version handshake, and facts.
  * @size: in: bytes of this structure.
- * @abi: in: ANNEX_ABI of the caller; another than the module's is -EPROTONOSUPPORT. out: the
- *	module's, in both cases.
+ * @abi: in: ANNEX_ABI of the caller. out: ANNEX_ABI of the module, also if they differ
+ *	(-EPROTONOSUPPORT).
  * @flags: out: ANNEX_INFO_*.
  * @vs: out: the controller's VS register.
  * @cap: out: its CAP register.
- * @cmb_bytes: out: bytes of controller memory that can be had (ANNEX_MAP_CMB).
+ * @cmb_bytes: out: bytes of controller memory that can be allocated (ANNEX_MAP_CMB).
  * @queues: out: I/O queue pairs that the controller grants; identifiers are 1 to this.
  * @max_depth: out: most entries of a queue.
  * @max_transfer: out: most bytes of a command; 0: no limit.
@@ -66,11 +65,11 @@ struct annex_ioc_info {
  * struct annex_ioc_identify - ANNEX_IOC_IDENTIFY: the Identify command.
  * @size: in: bytes of this structure.
  * @cns: in: 0 (namespace), 1 (controller) or 2 (list of active namespaces); others are -EINVAL.
- * @nsid: in: the namespace, or where a list begins.
+ * @nsid: in: the namespace, or the start of a list.
  * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
- * @data: in: address of 4096 bytes to be filled.
+ * @data: in: address of a buffer of 4096 bytes.
  *
- * -EOPNOTSUPP: a namespace with metadata, or whose blocks are not of 512 or 4096 bytes.
+ * -EOPNOTSUPP: a namespace with metadata, or with blocks of neither 512 nor 4096 bytes.
  */
 struct annex_ioc_identify {
 	__u32 size;
@@ -81,17 +80,17 @@ struct annex_ioc_identify {
 };
 
 /* Kinds of memory of ANNEX_IOC_MAP. */
-#define ANNEX_MAP_USER 0u   /* the caller's: pinned, and counted against RLIMIT_MEMLOCK */
+#define ANNEX_MAP_USER 0u   /* memory of the caller: pinned, and charged to RLIMIT_MEMLOCK */
 #define ANNEX_MAP_HOST 1u   /* new host memory, contiguous for the controller, zeroed */
 #define ANNEX_MAP_CMB 2u    /* new controller memory; not zeroed */
-#define ANNEX_MAP_DMABUF 3u /* of a dma-buf: memory of a GPU or of another driver */
+#define ANNEX_MAP_DMABUF 3u /* a dma-buf: memory of a GPU or of another driver */
 
 /* Largest ANNEX_MAP_HOST and ANNEX_MAP_CMB, largest ANNEX_MAP_USER and ANNEX_MAP_DMABUF. */
 #define ANNEX_MAP_NEW_MAX (4u << 20)
 #define ANNEX_MAP_MAX (1ull << 36)
 
 /**
- * struct annex_ioc_seg - One run of addresses that the controller sees as contiguous.
+ * struct annex_ioc_seg - One run of contiguous device addresses.
  * @addr: device address, a multiple of 4096.
  * @bytes: its length, a multiple of 4096.
  */
@@ -101,24 +100,24 @@ struct annex_ioc_seg {
 };
 
 /**
- * struct annex_ioc_map - ANNEX_IOC_MAP: let the controller reach memory.
+ * struct annex_ioc_map - ANNEX_IOC_MAP: give the controller access to memory.
  * @size: in: bytes of this structure.
  * @kind: in: ANNEX_MAP_*.
- * @addr: in: of ANNEX_MAP_USER the address, page aligned; else 0.
- * @offset: in: of ANNEX_MAP_DMABUF the first byte, page aligned; else 0.
- * @bytes: in: how much, whole pages.
- * @segs: in: address of an array of struct annex_ioc_seg, which receives where the controller
- *	sees it, in order.
- * @nsegs: in: room in @segs. out: how many there are; more than there was room for is -ENOSPC, and
- *	nothing is mapped then. One is enough behind an IOMMU, and for ANNEX_MAP_HOST and _CMB.
+ * @addr: in: for ANNEX_MAP_USER the address, page aligned; else 0.
+ * @offset: in: for ANNEX_MAP_DMABUF the first byte, page aligned; else 0.
+ * @bytes: in: size, in whole pages.
+ * @segs: in: address of an array of struct annex_ioc_seg, which receives the device addresses, in
+ *	order.
+ * @nsegs: in: room in @segs. out: number of runs; if there is no room for them, the call returns
+ *	-ENOSPC, and maps nothing. One is enough with an IOMMU, and for ANNEX_MAP_HOST and _CMB.
  * @fd: in: the dma-buf of ANNEX_MAP_DMABUF; else -1.
- * @id: out: what names the mapping, from 1; ANNEX_MMAP_NEW(@id) maps _HOST and _CMB memory.
+ * @id: out: identifier of the mapping, from 1; ANNEX_MMAP_NEW(@id) maps _HOST and _CMB memory.
  * @rsvd: in: 0.
  *
- * -EFAULT: no such memory, or it is not writable; -ENOMEM: beyond RLIMIT_MEMLOCK, or none left;
- * -EOPNOTSUPP: file pages that cannot be pinned for long, no such controller memory, or a dma-buf
- * that the controller cannot reach; -ENOSPC also when the controller memory is taken; -EADDRINUSE:
- * the controller would take its addresses for those of its own memory.
+ * -EFAULT: no such memory, or it is not writable; -ENOMEM: beyond RLIMIT_MEMLOCK, or out of memory;
+ * -EOPNOTSUPP: file pages that cannot be pinned for long, no controller memory, or a dma-buf that
+ * the controller cannot access; -ENOSPC: also no room in controller memory; -EADDRINUSE: the
+ * controller would decode the addresses as its own memory.
  */
 struct annex_ioc_map {
 	__u32 size;
@@ -134,12 +133,12 @@ struct annex_ioc_map {
 };
 
 /**
- * struct annex_ioc_unmap - ANNEX_IOC_UNMAP: take it back.
+ * struct annex_ioc_unmap - ANNEX_IOC_UNMAP: remove a mapping.
  * @size: in: bytes of this structure.
- * @id: in: of the mapping; -ENOENT when there is none.
+ * @id: in: identifier of the mapping; -ENOENT: no such mapping.
  *
- * -EBUSY: a queue lies in it; or there is no IOMMU and the owner has queue pairs, whose commands
- * could still reach the memory. Behind an IOMMU a late command fails there.
+ * -EBUSY: a queue is in the mapping; or there is no IOMMU, and the owner has queue pairs, whose
+ * commands could still access the memory. With an IOMMU a late command fails.
  */
 struct annex_ioc_unmap {
 	__u32 size;
@@ -149,10 +148,10 @@ struct annex_ioc_unmap {
 /**
  * struct annex_ioc_queue - ANNEX_IOC_QUEUE_CREATE: a queue pair in mapped memory.
  * @size: in: bytes of this structure.
- * @qid: in: its identifier, 1 to queues; -EEXIST when it is there already.
+ * @qid: in: its identifier, 1 to queues; -EEXIST: it exists.
  * @depth: in: entries of each of both queues, 2 to max_depth.
- * @sq_map: in: mapping that the submission queue lies in.
- * @cq_map: in: mapping that the completion queue lies in.
+ * @sq_map: in: mapping that contains the submission queue.
+ * @cq_map: in: mapping that contains the completion queue.
  * @eventfd: in: signalled at completions; -1: none, poll.
  * @sq_offset: in: first byte of the submission queue in @sq_map, page aligned. Each queue must be
  *	contiguous for the controller, and the two may not overlap each other or another queue.
@@ -160,7 +159,7 @@ struct annex_ioc_unmap {
  * @status: out: status field of the command that failed, with -EIO.
  * @rsvd: in: 0.
  *
- * The queues' memory is as the caller left it: the completion queue must be zeroed before.
+ * The module does not change the queues' memory: the caller must zero the completion queue before.
  * -EOPNOTSUPP: the controller does not allow queues in that memory, or has no vector for @eventfd.
  */
 struct annex_ioc_queue {
@@ -179,10 +178,10 @@ struct annex_ioc_queue {
 /**
  * struct annex_ioc_qid - ANNEX_IOC_QUEUE_DELETE: end a queue pair and all commands in it.
  * @size: in: bytes of this structure.
- * @qid: in: which; -ENOENT when there is none.
+ * @qid: in: its identifier; -ENOENT: no such queue pair.
  *
- * On return the controller uses neither the queues nor the buffers of their commands; when it did
- * not do as told it was reset for that, and all queue pairs are gone: -EIO.
+ * On return the controller uses neither the queues nor the buffers of their commands. -EIO: it did
+ * not delete them, and was reset, which ends all queue pairs.
  */
 struct annex_ioc_qid {
 	__u32 size;
@@ -194,7 +193,7 @@ struct annex_ioc_qid {
  * @size: in: bytes of this structure.
  * @qid: in: queue pair of the command to be aborted.
  * @cid: in: its identifier.
- * @aborted: out: 1 when the controller says that it was.
+ * @aborted: out: 1 if the controller reports that it aborted the command.
  */
 struct annex_ioc_abort {
 	__u32 size;
@@ -204,10 +203,10 @@ struct annex_ioc_abort {
 };
 
 /**
- * struct annex_ioc_state - ANNEX_IOC_STATE: how the controller is.
+ * struct annex_ioc_state - ANNEX_IOC_STATE: the state of the controller.
  * @size: in: bytes of this structure.
  * @csts: out: its CSTS register; all ones when it is gone.
- * @resets: out: how many resets it has had; a change means that all queue pairs are gone.
+ * @resets: out: number of resets; a change means that all queue pairs are gone.
  * @rsvd: out: 0.
  */
 struct annex_ioc_state {
@@ -218,8 +217,8 @@ struct annex_ioc_state {
 };
 
 /*
- * A type that Linux's ioctl-number.rst has nobody for. Of its numbers Annex uses 0x00 to 0x08 for
- * controllers, and 0x20 to 0x24 for CXL memory.
+ * A type that is free in Linux's ioctl-number.rst. Annex uses numbers 0x00 to 0x08 for controllers,
+ * and 0x20 to 0x24 for CXL memory.
  */
 #define ANNEX_IOC_TYPE 0xA7
 
@@ -231,14 +230,14 @@ struct annex_ioc_state {
 #define ANNEX_IOC_QUEUE_DELETE _IOW(ANNEX_IOC_TYPE, 0x05, struct annex_ioc_qid)
 #define ANNEX_IOC_ABORT _IOWR(ANNEX_IOC_TYPE, 0x06, struct annex_ioc_abort)
 #define ANNEX_IOC_STATE _IOWR(ANNEX_IOC_TYPE, 0x07, struct annex_ioc_state)
-/* Reset the controller; queue pairs are gone then, mappings stay. -ENODEV: it did not return. */
+/* Reset the controller, which ends all queue pairs; mappings stay. -ENODEV: the reset failed. */
 #define ANNEX_IOC_RESET _IO(ANNEX_IOC_TYPE, 0x08)
 
 /*
- * Offsets for mmap(), shared, and not inherited by a child; but ANNEX_MAP_HOST memory is, when its
- * owner asks for that (MADV_DOFORK). Doorbell of queue Q: the 32-bit word number 2 * Q for its
- * submission queue and 2 * Q + 1 for its completion queue, at the stride of CAP.DSTRD. After a
- * reset or removal stores to them go nowhere, and never fault.
+ * Offsets for mmap(). Mappings must be shared, and are not inherited by a child, except for
+ * ANNEX_MAP_HOST memory with MADV_DOFORK. The doorbells of queue Q are the 32-bit words number
+ * 2 * Q (submission queue) and 2 * Q + 1 (completion queue), at the stride of CAP.DSTRD. After a
+ * reset or removal, stores to mapped doorbells have no effect, and do not fault.
  */
 #define ANNEX_MMAP_DOORBELLS 0ull
 #define ANNEX_MMAP_SHADOW (1ull << 32)
@@ -246,24 +245,24 @@ struct annex_ioc_state {
 #define ANNEX_MMAP_NEW(id) (((__u64)(id) + 3) << 32)
 
 /*
- * CXL memory devices. /dev/annex/ADDRESS of one has the calls below and none of those above, may be
- * open any number of times, and its first call is ANNEX_IOC_HDM_INFO (-EPROTO before it).
+ * CXL memory devices. Their /dev/annex/ADDRESS has only the calls below, and can be opened any
+ * number of times. The first call is ANNEX_IOC_HDM_INFO (-EPROTO before it).
  *
- * A range is host memory made of the memory of one or several devices. A file has at most one. It
- * is there until its last file, mapping, dma-buf and pinned page is gone. Of a device that is
- * removed while it has one nothing remains: calls are -ENODEV, memory that is touched is SIGBUS.
- * Each call can also be -EFAULT (no such arguments), -EINVAL (another @size), -E2BIG (unknown
- * members), -ENOTTY (no such call).
+ * A range is host memory made of the memory of one or several devices. A file has at most one. The
+ * range exists until its last file, mapping, dma-buf and pinned page is gone. If one of its devices
+ * is removed, calls return -ENODEV, and accesses to its memory raise SIGBUS. Each call can also
+ * return -EFAULT (inaccessible arguments), -EINVAL (wrong @size), -E2BIG (unknown members), -ENOTTY
+ * (no such call).
  */
-#define ANNEX_HDM_EVENTS (1u << 0) /* events come with interrupts; else calls look for them */
-#define ANNEX_HDM_POISON (1u << 1) /* it has a list of its poison */
-#define ANNEX_HDM_HEALTH (1u << 2) /* @health is there */
+#define ANNEX_HDM_EVENTS (1u << 0) /* the device announces events by interrupts; else calls poll */
+#define ANNEX_HDM_POISON (1u << 1) /* the device has a poison list */
+#define ANNEX_HDM_HEALTH (1u << 2) /* @health is valid */
 
 /* Kinds of memory: lost without power, or kept. */
 #define ANNEX_HDM_VOLATILE 0u
 #define ANNEX_HDM_PERSISTENT 1u
 
-/* Most devices of a range, and least and most bytes that lie on one of them in a row. */
+/* Most devices of a range, and least and most bytes on one of them before the next. */
 #define ANNEX_HDM_MEMBERS 8u
 #define ANNEX_HDM_GRANULARITY_MIN 256u
 #define ANNEX_HDM_GRANULARITY_MAX 16384u
@@ -271,18 +270,18 @@ struct annex_ioc_state {
 /**
  * struct annex_ioc_hdm_info - ANNEX_IOC_HDM_INFO: the version handshake, and facts.
  * @size: in: bytes of this structure.
- * @abi: in: ANNEX_ABI of the caller; another than the module's is -EPROTONOSUPPORT. out: the
- *	module's, in both cases.
+ * @abi: in: ANNEX_ABI of the caller. out: ANNEX_ABI of the module, also if they differ
+ *	(-EPROTONOSUPPORT).
  * @flags: out: ANNEX_HDM_*.
  * @decoders: out: HDM decoders of the device.
  * @serial: out: its serial number; 0: none.
  * @volatile_bytes: out: its capacity of volatile memory.
  * @persistent_bytes: out: its capacity of persistent memory.
- * @granule: out: a range takes a multiple of so many bytes of each member.
+ * @granule: out: unit of the bytes that a range takes of each member.
  * @status: out: its Memory Device Status register; all ones when it is gone.
- * @range_bytes: out: of the range that it has; 0: none.
- * @poison: out: records in its list of poison.
- * @users: out: files that have it open, this one among them.
+ * @range_bytes: out: bytes of the range of the device; 0: it has none.
+ * @poison: out: records in its poison list.
+ * @users: out: number of open files, including this one.
  * @health: out: the answer to Get Health Info (18 bytes), then 0.
  * @rsvd: out: 0.
  */
@@ -307,28 +306,28 @@ struct annex_ioc_hdm_info {
  * struct annex_ioc_hdm_range - ANNEX_IOC_HDM_RANGE: create the range of this device, or join it.
  * @size: in: bytes of this structure.
  * @kind: in: ANNEX_HDM_VOLATILE or _PERSISTENT.
- * @bytes: in: how much; 0: all that is free, or as much as there is already. out: how much it is.
- * @wc: in: bytes before the uncached ones that are mapped write-combining, multiple of 2 MiB.
- * @uc: in: bytes at the end that are mapped uncached, multiple of 2 MiB; they are had in pieces, by
- *	ANNEX_IOC_HDM_M2FUNC, and the write-combining ones by mmap() only: neither is in dma-bufs,
- *	nor can files be read into it without a copy.
+ * @bytes: in: size; 0: all free memory, or the size of the existing range. out: the size.
+ * @wc: in: bytes of the write-combining part, before the uncached one, multiple of 2 MiB. They can
+ *	only be mapped by mmap(): dma-bufs and direct I/O cannot use them.
+ * @uc: in: bytes of the uncached part, at the end, multiple of 2 MiB. They can only be used in
+ *	pieces (ANNEX_IOC_HDM_M2FUNC).
  * @members: in: address of @nmembers descriptors of files of CXL devices, in interleave order, this
  *	file's among them; 0: this device alone.
  * @nmembers: in: 0, 1, 2, 4 or 8.
- * @granularity: in: bytes on one member before the next; 0: the window's. out: what it is.
+ * @granularity: in: bytes on one member before the next; 0: the window's. out: the granularity.
  * @base: out: host physical address.
  *
- * -EBUSY: there is one with other numbers, or one on its way out; decoders of another driver's, or
- * committed out of order; addresses that cannot be write-combining; -ENOSPC: no window with room,
- * no free decoder, not so much memory; -EOPNOTSUPP: no window for these devices in this order, or
- * with this kind of memory; a bridge or switch without decoders; a processor whose caches cannot be
- * emptied, unless the module's allow_stale_caches is set; -EPERM: firmware has locked decoders, or
- * the device without CXL.mem; -EIO, -ETIMEDOUT: a device refuses what it is told; -ENOTRECOVERABLE:
- * and keeps a decoder committed, whose addresses are lost until the next boot; -ENODEV: one of them
- * was removed, or firmware declares no window; -ENXIO: it does not say where a host bridge has its
- * registers; -EINVAL: numbers that cannot be, a member twice, without this file's, or no CXL
- * memory, registers that cannot be where they are said to be; -EBADF, -EFAULT: no such @members;
- * -ENOMEM.
+ * -EBUSY: the device has a range with other parameters, or one that is still ending; another driver
+ * owns the decoders, or has committed them out of order; a conflicting memory type of addresses.
+ * -ENOSPC: no window with room, no free decoder, not enough memory. -EOPNOTSUPP: no window for
+ * these devices in this order, or for this kind of memory; a bridge or switch without decoders; CPU
+ * caches cannot be flushed, and the module's allow_stale_caches is not set. -EPERM: firmware has
+ * locked decoders, or the device without CXL.mem. -EIO, -ETIMEDOUT: a device refuses its settings.
+ * -ENOTRECOVERABLE: a decoder stays committed, and its addresses are lost until the next boot.
+ * -ENODEV: a device was removed, or firmware declares no window. -ENXIO: firmware does not declare
+ * the registers of a host bridge. -EINVAL: impossible numbers, a member twice, @members without
+ * this file's device or with a file of another driver, registers at impossible addresses. -EBADF,
+ * -EFAULT: invalid @members. -ENOMEM.
  */
 struct annex_ioc_hdm_range {
 	__u32 size;
@@ -347,10 +346,10 @@ struct annex_ioc_hdm_range {
  * @size: in: bytes of this structure.
  * @fd: out: its descriptor, closed on exec.
  * @offset: in: first byte in the range, page aligned.
- * @bytes: in: how much, whole pages.
+ * @bytes: in: size, in whole pages.
  *
- * -ENXIO: the file has no range; -EINVAL: no such pages, or not cacheable ones; -ENODEV: the range
- * has ended; -EMFILE, -ENFILE: no more descriptors; -ENOMEM.
+ * -ENXIO: the file has no range; -EINVAL: pages outside of the cacheable part; -ENODEV: the range
+ * has ended; -EMFILE, -ENFILE: no free descriptor; -ENOMEM.
  */
 struct annex_ioc_hdm_dmabuf {
 	__u32 size;
@@ -363,19 +362,21 @@ struct annex_ioc_hdm_dmabuf {
 #define ANNEX_M2FUNC_SHARE 2
 
 /**
- * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory, as a file of
- * its own, which only the address space of the caller can map. The piece is zeroed, and has an
- * entry in the device's filter, below. It is freed when the last descriptor and mapping of its file
- * is gone. A child that is forked inherits no mapping; the file keeps the device's file open.
+ * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory.
  * @size: in: bytes of this structure.
- * @fd: out: its descriptor, closed on exec, for mmap() from offset 0: -EACCES in another address
- *	space, -EINVAL beyond its end, private or executable.
- * @bytes: in: how much, whole pages; -ENOSPC when there is no such piece, or no entry; -EMFILE when
- *	the address space would have more than ANNEX_M2FUNC_PIECES of the range, or more than one
- *	part in ANNEX_M2FUNC_SHARE of its uncached memory, or when there are no more descriptors;
- *	-EINVAL: not whole pages; -ENXIO: the file has no range; -ENODEV: it has ended; -ENOMEM,
- *	-ENFILE.
- * @offset: out: where in the range. mmap() of the device's file there is -EACCES.
+ * @fd: out: descriptor of the piece's file, closed on exec, for mmap() from offset 0: -EACCES in
+ *	another address space, -EINVAL beyond its end, private or executable.
+ * @bytes: in: size, in whole pages.
+ * @offset: out: first byte in the range. mmap() of the device's file at it returns -EACCES.
+ *
+ * The piece is a file of its own, which only the caller's address space can map: a child inherits
+ * no mapping. The piece is zeroed, and has an entry in the device's filter (struct annex_filter).
+ * It is freed with the last descriptor and mapping of its file, which keeps the device's file open.
+ *
+ * -ENOSPC: no room, or no free entry; -EMFILE: the address space would have more than
+ * ANNEX_M2FUNC_PIECES pieces of the range, or more than 1/ANNEX_M2FUNC_SHARE of its uncached
+ * memory, or there is no free descriptor; -EINVAL: not whole pages; -ENXIO: the file has no range;
+ * -ENODEV: the range has ended; -ENOMEM, -ENFILE.
  */
 struct annex_ioc_hdm_m2func {
 	__u32 size;
@@ -391,8 +392,8 @@ struct annex_ioc_hdm_m2func {
 /**
  * struct annex_filter_entry - A region of uncached memory that belongs to an address space.
  * @base: offset of its first byte in the range.
- * @bound: offset of the first byte behind it.
- * @asid: the address space; 0: of none.
+ * @bound: offset of the first byte after it.
+ * @asid: identifier of the address space; 0: a free entry.
  * @rsvd0: 0.
  * @rsvd1: 0.
  */
@@ -405,22 +406,23 @@ struct annex_filter_entry {
 };
 
 /**
- * struct annex_filter - The packet filter of M2NDP (section III-B), which a device that answers
- * M2func calls reads: in the first page of the uncached memory, which no file can map. Written by
- * the module, but for @seen and @beat.
- * @magic: ANNEX_FILTER_MAGIC once the rest is there; 0 when the range ends.
+ * struct annex_filter - The packet filter of M2NDP (section III-B).
+ * @magic: ANNEX_FILTER_MAGIC once the table is valid; 0 after the range has ended.
  * @version: ANNEX_FILTER_VERSION.
- * @entries: how many there are room for.
- * @change: goes up before entries are changed, to an odd number, and afterwards; the same even one
- *	before and after they are read: they belong together.
- * @generation: a random number, another one for each table: where it has changed, all of what the
- *	last one said is over, though the same may stand there again.
- * @seen: by the device: the last @change that it acts upon. A piece is given to somebody else when
- *	it has seen that the last owner is gone, or is not there.
- * @beat: by the device: goes up, at least ten times a second.
+ * @entries: number of entries in the table.
+ * @change: incremented to an odd number before entries are changed, and to an even one afterwards.
+ *	Entries are consistent if @change is the same even number before and after they are read.
+ * @generation: random number of this table. When it changes, the entries of the earlier table are
+ *	no longer valid, even if the new ones are equal.
+ * @seen: written by the device: the last @change that it acts upon. The module reuses a piece after
+ *	the device has acknowledged that its owner is gone, or if there is no device.
+ * @beat: written by the device: heartbeat, incremented at least ten times a second.
  * @entry: the regions.
  * @rsvd0: 0.
  * @rsvd1: 0.
+ *
+ * A device that answers M2func calls reads it in the first page of the uncached memory, which no
+ * file can map. The module writes all members but @seen and @beat.
  */
 struct annex_filter {
 	__aligned_u64 magic;
@@ -439,23 +441,23 @@ struct annex_filter {
 #define ANNEX_POISON_DEVICE (1u << 1) /* records of this device, with device addresses */
 
 /**
- * struct annex_ioc_hdm_poison - ANNEX_IOC_HDM_POISON: what must not be touched.
+ * struct annex_ioc_hdm_poison - ANNEX_IOC_HDM_POISON: the list of poisoned memory.
  * @size: in: bytes of this structure.
  * @flags: in: ANNEX_POISON_*.
  * @list: in: address of an array of struct annex_ioc_seg: whole pages, by their offset in the
  *	range, ascending; with ANNEX_POISON_DEVICE device addresses.
- * @count: in: room in @list. out: how many there are; @list has as many of them as it has room for.
- * @first: in: so many are left out, from the beginning: for a list that is read in parts.
+ * @count: in: room in @list. out: number of runs; @list receives as many as it has room for.
+ * @first: in: number of runs to skip, to read a list in parts.
  *
- * -EINVAL: unknown flags, room for more than 65536; -ENXIO: the file has no range; -EFAULT: no such
+ * -EINVAL: unknown flags, room for more than 65536; -ENXIO: the file has no range; -EFAULT: invalid
  * @list; -ENOMEM; with ANNEX_POISON_RESCAN also -EOPNOTSUPP: a device has no such list; -EIO,
- * -EPROTO, -EBUSY, -ETIMEDOUT: it does not tell it, or does not tell it right.
+ * -EPROTO, -EBUSY, -ETIMEDOUT: a device does not return its list, or returns an impossible one.
  *
- * More pages may become poison at any time. poll() reports POLLPRI when there are some that this
- * file has not been told of, that is, since the last call here with @first 0 after which all of the
- * list was told, by it or by further ones. When there are some between two parts, runs may have
- * become one: whoever wants all begins anew. A device without interrupts is asked by poll(), and
- * once a second while it waits; poll() of a file that has no range yet looks at its device alone.
+ * Further pages may be poisoned at any time. poll() reports POLLPRI if pages were poisoned since
+ * the call with @first 0 that began the last complete reading of the list by this file. Pages that
+ * are poisoned between two parts may join runs: start again from 0 to read all of them. poll() asks
+ * devices without interrupts, and repeats that once a second while it waits; of a file without a
+ * range it asks the file's device only.
  */
 struct annex_ioc_hdm_poison {
 	__u32 size;
@@ -466,15 +468,17 @@ struct annex_ioc_hdm_poison {
 };
 
 /**
- * struct annex_hdm_event - An event record of the device, as read() gives it, whole ones only.
- * A file sees those that come after it was opened; without O_NONBLOCK read() waits for the next.
- * poll() reports POLLIN when there are some; whoever is woken by one that tells of poison finds the
- * pages in the range's list, if the device could list them. A device without interrupts is asked
- * once a second meanwhile. Of logs that are firmware's nothing is seen.
+ * struct annex_hdm_event - An event record of the device.
  * @seq: number of the record since the device was bound, from 1.
  * @log: 0 information, 1 warning, 2 failure, 3 fatal.
- * @lost: how many came before it that this file has not seen: it was too slow, or the device was.
+ * @lost: number of earlier records that this file missed, because it or the device was too slow.
  * @record: as the device gave it (Common Event Record Format, CXL 3.1 section 8.2.9.2.1).
+ *
+ * read() returns whole records that arrived after the file was opened; without O_NONBLOCK it waits
+ * for the next one. poll() reports POLLIN if there are unread records. The poison of a record is in
+ * the range's list before the record can be read, provided that the device lists it. A device
+ * without interrupts is asked once a second by waiting callers. Records of logs that firmware owns
+ * are not returned.
  */
 struct annex_hdm_event {
 	__aligned_u64 seq;
@@ -489,7 +493,7 @@ struct annex_hdm_event {
 #define ANNEX_IOC_HDM_M2FUNC _IOWR(ANNEX_IOC_TYPE, 0x23, struct annex_ioc_hdm_m2func)
 #define ANNEX_IOC_HDM_POISON _IOWR(ANNEX_IOC_TYPE, 0x24, struct annex_ioc_hdm_poison)
 
-/* Both sides have the same. */
+/* Sizes must be the same in the kernel and in user space. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
 #ifdef __KERNEL__
 #include <linux/build_bug.h>
