@@ -46,7 +46,7 @@ void *ctrl_dma_alloc(void)
 	return p->at;
 }
 
-/* Nothing is given back that the controller may still reach. */
+/* A page that the controller can still access must not be freed. */
 void ctrl_dma_free(void *at)
 {
 	struct rig_page *p;
@@ -71,7 +71,7 @@ dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way)
 	return (uintptr_t)at;
 }
 
-/* As dma_map_page() was told. */
+/* The page of a mapping, whose direction must be that of dma_map_page(). */
 static struct rig_page *page_mapped(dma_addr_t addr, enum dma_data_direction way)
 {
 	struct rig_page *p = page_at((void *)(uintptr_t)addr);
@@ -90,7 +90,7 @@ void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way)
 	page_mapped(addr, way);
 }
 
-/* An owner may have rung ahead: whatever the controller fetches now is refused. */
+/* An owner may have rung the doorbell: any entry that is fetched now must be refused. */
 void ctrl_dma_wmb(void)
 {
 	const struct annex_admin *a = &ctrl_rig.ctrl.admin;
@@ -102,8 +102,8 @@ void ctrl_dma_wmb(void)
 }
 
 /*
- * Where an address leads, while the controller may reach memory: all of it must be the module's,
- * and be there to be read or written. NULL: the controller is cut off.
+ * Translate an address. The controller may only access mapped pages of the module, in their
+ * direction. NULL: bus mastering is off.
  */
 static void *reach(u64 addr, size_t bytes, enum dma_data_direction way)
 {
@@ -168,7 +168,7 @@ static void post(void)
 	struct nvme_completion *cq = reach(get64(NVME_REG_ACQ), entries * sizeof(*cq),
 					   DMA_FROM_DEVICE);
 
-	if (ctrl_rig.phase & 2) { /* the first one since it was enabled */
+	if (ctrl_rig.phase & 2) { /* the first completion since CC.EN was set */
 		ctrl_rig.phase = 1;
 		at = 0;
 	}
@@ -381,7 +381,7 @@ void ctrl_over(void)
 {
 	annex_ctrl_stop(&ctrl_rig.ctrl);
 	shim_require(ctrl_rig.ended && !ctrl_rig.opened);
-	shim.master = shim.master && !ctrl_rig.gone; /* whatever is not there reaches nothing */
+	shim.master = shim.master && !ctrl_rig.gone; /* a removed controller accesses nothing */
 	annex_ctrl_free(&ctrl_rig.ctrl);
 	for (u32 i = 0; i < RIG_PAGES; i++)
 		shim_require(!ctrl_rig.page[i].at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An NVMe controller for the module's files about controllers and admin commands: its registers,
- * its admin queue (NVMe Base 2.0 sections 3.1.3, 3.5, 3.6, 5). It does as it should until a test
- * has it do otherwise. The rig records each of the module's mappings of pages.
+ * its admin queue (NVMe Base 2.0 sections 3.1.3, 3.5, 3.6, 5). It follows the specification unless
+ * a test changes its behaviour. The rig records each of the module's mappings of pages.
  */
 #ifndef TESTS_KERNEL_CTRL_RIG_H
 #define TESTS_KERNEL_CTRL_RIG_H
@@ -13,14 +13,14 @@
 #define RIG_CMB_BAR 2
 #define RIG_NEVER (~0ull)
 #define RIG_PAGES 16
-/* CMBSZ: so many units of controller memory, for everything. */
+/* CMBSZ: @n units of controller memory, for all uses. */
 #define RIG_UNITS(n, unit) ((u32)(n) << NVME_CMBSZ_SZ_SHIFT | (unit) << NVME_CMBSZ_SZU_SHIFT | 31u)
 
 /**
- * struct rig_page - A page of the module's.
- * @at: where it is; NULL: nowhere.
- * @mapped: the controller may reach it.
- * @way: to read it (DMA_TO_DEVICE), or to write it.
+ * struct rig_page - A page of the module.
+ * @at: address; NULL: not allocated.
+ * @mapped: the controller may access it.
+ * @way: direction of these accesses.
  */
 struct rig_page {
 	u8 *at;
@@ -30,7 +30,7 @@ struct rig_page {
 
 /**
  * struct ctrl_rig - The controller, and the module's state of it.
- * @ctrl: the module's.
+ * @ctrl: the module's controller.
  * @pdev: its PCI device.
  * @cap: CAP.
  * @ready_us: time from CC.EN 1 to CSTS.RDY 1.
@@ -38,21 +38,21 @@ struct rig_page {
  * @command_us: time that an admin command takes.
  * @queues: I/O queue pairs that it grants.
  * @id: its answer to Identify.
- * @status: of commands of opcode @fails.
- * @fails: an opcode; 0: none.
- * @lie: changes a completion before it is posted; false: there is none.
+ * @status: status of commands with opcode @fails.
+ * @fails: opcode of commands that fail; 0: none.
+ * @lie: changes a completion before it is posted; returns false to drop it.
  * @heard: commands fetched.
- * @last: the last one.
+ * @last: the last of these.
  * @gone: all registers read as ones.
  * @others: further devices of its IOMMU group.
- * @regions: memory that firmware wants reached, or left alone, by type; each of its size.
+ * @regions: reserved regions of its IOMMU group.
  * @nregions: number of @regions.
- * @domain: what translates its addresses; type 0: nothing does.
+ * @domain: IOMMU domain; type 0: no IOMMU.
  * @opened: the view is open.
  * @ended: the view has ended.
- * @page: pages of the module's.
- * @shutdowns: notices that it was given of the end of its power.
- * @barriers: moments at which an entry of the submission queue was half written.
+ * @page: pages of the module.
+ * @shutdowns: number of shutdown notifications.
+ * @barriers: number of dma_wmb() calls, at which a submission queue entry is partly written.
  * @maps_fail: which of the next mappings fails; 0: none.
  */
 extern struct ctrl_rig {
@@ -76,7 +76,7 @@ extern struct ctrl_rig {
 	u32 shutdowns;
 	struct rig_page page[RIG_PAGES];
 	u32 barriers, maps_fail;
-	/* The controller's own. */
+	/* Internal state of the controller. */
 	u64 ready_at, stopped_at, shut_at, posts_at;
 	u16 head, tail;
 	u8 phase;
@@ -84,22 +84,22 @@ extern struct ctrl_rig {
 	struct nvme_completion next;
 } ctrl_rig;
 
-/* ctrl_make() - A good controller. */
+/* ctrl_make() - Make a valid controller. */
 void ctrl_make(void);
 /* ctrl_start() - annex_ctrl_start(), as probe calls it. */
 int ctrl_start(void);
-/* ctrl_over() - annex_ctrl_stop() and annex_ctrl_free(); nothing may be left. */
+/* ctrl_over() - annex_ctrl_stop() and annex_ctrl_free(); check that all pages were freed. */
 void ctrl_over(void);
-/* ctrl_ask() - An admin command: Identify. */
+/* ctrl_ask() - Run an admin command: Identify. */
 int ctrl_ask(void);
-/* ctrl_ring() - The owner rings the doorbell of the admin queue. */
+/* ctrl_ring() - Ring the doorbell of the admin queue, as an owner could. */
 void ctrl_ring(u32 tail);
 /* ctrl_reset_it() - annex_ctrl_reset(). */
 int ctrl_reset_it(void);
-/* ctrl_set() - A register, as the controller itself has it. */
+/* ctrl_set() - Set a register, without the effects of a write. */
 void ctrl_set(u32 reg, u32 value);
 u32 ctrl_get(u32 reg);
-/* ctrl_fatal() - CSTS.CFS. */
+/* ctrl_fatal() - Set CSTS.CFS. */
 void ctrl_fatal(void);
 
 #endif

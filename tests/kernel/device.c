@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices whose registers say what cannot be are refused, each with its errno and one line, and
- * nothing of them stays mapped.
+ * Devices with impossible registers are refused, each with its errno and one line, and their
+ * registers are unmapped.
  */
 #include "rig.h"
 #include "tests/unit/random.h"
@@ -10,7 +10,7 @@
 #define ROUNDS 2000
 #define MOST 65 /* changes to one device */
 
-/* struct lie - Where, what instead, and what comes of it. */
+/* struct lie - A changed register, and the result of probing the device. */
 struct lie {
 	enum { CONFIG, COMPONENT, DEVICE, BAR_BYTES, BAR_FLAGS } where;
 	u32 at;
@@ -44,7 +44,7 @@ static void tell(const struct lie *l)
 	}
 }
 
-/* All of a list; each ends within a time. */
+/* Probe a device with each lie of a list: it is refused within @most_s. */
 static void refuse(const struct lie *lies, u32 n, u64 most_s)
 {
 	for (u32 i = 0; i < n; i++) {
@@ -87,7 +87,7 @@ static void dvsec_lies(void)
 		{CONFIG, DVSEC(PCI_DVSEC_HEADER1), 4, LOCATOR_LEN(0x10), -EINVAL},
 		{CONFIG, DVSEC(PCI_DVSEC_HEADER1), 4, LOCATOR_LEN(0xfff), -EINVAL},
 		{CONFIG, DVSEC(CXL_DEVICE_CAP), 2, CXL_DEVICE_CAP_MEM | 3 << 4, -EINVAL},
-		/* The list of capabilities goes round. */
+		/* The list of capabilities is a loop. */
 		{CONFIG, DVSEC(0), 4, (u32)RIG_DVSEC << 20 | PCI_EXT_CAP_ID_DVSEC, -ENXIO},
 	};
 
@@ -104,7 +104,7 @@ static void locator_lies(void)
 		{CONFIG, BLOCK(0), 4, 0xffff0000 | CXL_BLOCK_COMPONENT << 8, -EINVAL},
 		{CONFIG, BLOCK(0) + 4, 4, U32_MAX, -EINVAL},
 		{CONFIG, BLOCK(1) + 4, 4, 1, -EINVAL},
-		{CONFIG, BLOCK(1), 4, CXL_BLOCK_DEVICE << 8 | 0, -EINVAL}, /* the other one's */
+		{CONFIG, BLOCK(1), 4, CXL_BLOCK_DEVICE << 8 | 0, -EINVAL}, /* as block 0 */
 		{CONFIG, BLOCK(0), 4, 0, -ENXIO},
 		{CONFIG, BLOCK(1), 4, 0, -ENXIO},
 		{CONFIG, RIG_LOCATOR + PCI_DVSEC_HEADER1, 4, LOCATOR_LEN(4), -EINVAL},
@@ -195,7 +195,7 @@ static void never_ready(void)
 	REFUSE(lies, 90);
 }
 
-/* As long as it declares, and not much longer; a number that is reserved is the most. */
+/* The module waits as long as declared, and not much longer; a reserved code is the longest. */
 static void declared(void)
 {
 	static const u64 most_s[] = {60, 60, 60, 64, 256, 256, 256, 256};
@@ -224,7 +224,7 @@ static void late_device(void)
 	rig_over();
 }
 
-/* The device registers before the component registers in a BAR end where those begin. */
+/* In a shared BAR the device registers end at the component registers. */
 static void shared_bar(void)
 {
 	static const struct lie lie = {CONFIG, BLOCK(0), 4, 0x10000 | CXL_BLOCK_COMPONENT << 8 | 2,
@@ -239,7 +239,7 @@ static void shared_bar(void)
 	memcpy(rig_register(2, HEADER(3) + 4), &behind, sizeof(behind));
 	CU_ASSERT_EQUAL(rig_start(), -EINVAL);
 	rig_stop();
-	/* The last of the device's own. */
+	/* The last place in the device registers. */
 	memcpy(rig_register(2, HEADER(1) + 4), &at, sizeof(at));
 	at = RIG_MEMDEV;
 	memcpy(rig_register(2, HEADER(3) + 4), &at, sizeof(at));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events of devices that lie, fail or lose some: each record is had once, and its poison before it.
+ * Events of devices that lie, fail or lose some: readers get each record once, after its poison.
  */
 #include "rig.h"
 #include "tests/unit/unit.h"
@@ -49,7 +49,7 @@ static void one_more(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 		events_begin(1);
 }
 
-/* One that comes before interrupts are on has none, and is not forgotten. */
+/* A record from before interrupts were enabled raised none, and is fetched nevertheless. */
 static void early_event(void)
 {
 	rig_make();
@@ -61,7 +61,7 @@ static void early_event(void)
 	rig_over();
 }
 
-/* A log that was not emptied raises no interrupt any more: it is looked into again, ever later. */
+/* A log that was not emptied raises no interrupt: it is polled, with growing delays. */
 static void events_later(u16 failing)
 {
 	u64 last = 0, from;
@@ -84,7 +84,7 @@ static void events_later(u16 failing)
 	rig.lie = NULL;
 	rig.changed = 0;
 	CU_ASSERT_TRUE(shim_work(&rig.media.again));
-	CU_ASSERT_EQUAL(rig.media.logged[2], 3); /* and none of them twice */
+	CU_ASSERT_EQUAL(rig.media.logged[2], 3); /* each record once */
 	CU_ASSERT_EQUAL(rig.nevents, 0);
 	CU_ASSERT_EQUAL(rig.changed, 1);
 	CU_ASSERT_FALSE(shim_work(&rig.media.again));
@@ -120,7 +120,7 @@ static void events_once(void)
 	CU_ASSERT_TRUE(shim_work(&rig.media.again));
 	CU_ASSERT_EQUAL(rig.nevents, 0);
 	CU_ASSERT_EQUAL(rig.media.logged[2], 3);
-	/* The next ones are new, whatever they say. */
+	/* After the log was cleared, equal records are new ones. */
 	events_begin(3);
 	annex_media_fetch(&rig.media);
 	CU_ASSERT_EQUAL(rig.media.logged[2], 6);
@@ -141,7 +141,7 @@ static void overflows(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 		memset(out->records[i].type, 0, sizeof(out->records[i].type));
 }
 
-/* What was lost may have told of poison. */
+/* Lost records may have reported poison, so the list is read. */
 static void lost_events(void)
 {
 	rig_make();
@@ -163,7 +163,7 @@ static void overflows_uncleared(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 	not_cleared(opcode, payload, bytes, code);
 }
 
-/* A log that is read over and over has not lost them over and over. */
+/* Reading the log again does not count the lost records again. */
 static void lost_once(void)
 {
 	rig_make();
@@ -176,7 +176,7 @@ static void lost_once(void)
 	rig.lie = overflows;
 	CU_ASSERT_TRUE(shim_work(&rig.media.again));
 	CU_ASSERT_EQUAL(rig.media.seq, 7);
-	/* What is lost after that is more. */
+	/* Later losses are counted. */
 	events_begin(2);
 	annex_media_fetch(&rig.media);
 	CU_ASSERT_EQUAL(rig.media.seq, 14);
@@ -195,7 +195,7 @@ static void is_too_early(struct annex_media *media)
 	rig.changed++;
 }
 
-/* Who finds the event finds the poison that it tells of. */
+/* The poison of an event is applied before readers get the event. */
 static void poison_before_events(void)
 {
 	struct annex_hdm_event event;
@@ -213,7 +213,7 @@ static void poison_before_events(void)
 	CU_ASSERT(annex_media_has(&rig.media, &reader));
 	CU_ASSERT(annex_media_next(&rig.media, &reader, &event));
 	CU_ASSERT_EQUAL(rig.media.wait, 1);
-	/* It is the same if another thread has come no further than to have fetched it. */
+	/* Also if another thread has fetched the event, and not applied its poison yet. */
 	rig.media.found++;
 	annex_media_fetch(&rig.media);
 	CU_ASSERT_EQUAL(rig.changed, 2);
@@ -222,7 +222,7 @@ static void poison_before_events(void)
 	rig_over();
 }
 
-/* Registers that read as all ones for a while: an event may be behind them. */
+/* Registers read as ones for a while: the module looks for events again afterwards. */
 static void in_reset(void)
 {
 	rig_make();
@@ -237,7 +237,7 @@ static void in_reset(void)
 	rig_over();
 }
 
-/* Those who ask neither wait for each other, nor make a device that fails fail more often. */
+/* Callers of annex_media_ask() do not wait for each other, and do not retry a failed command. */
 static void asked(void)
 {
 	rig_make();
@@ -267,7 +267,7 @@ static void asked(void)
 	rig_over();
 }
 
-/* Nobody is woken by a device that has no interrupts, unless somebody looks. */
+/* A device without interrupts is polled while poll() has waiters, and only then. */
 static void watched(void)
 {
 	rig_make();
@@ -295,7 +295,7 @@ static void watched(void)
 	rig_over();
 }
 
-/* Firmware's logs are left as they are, also when the device is given back. */
+/* Logs of firmware are left alone, and their policy is restored at the end. */
 static void firmware_logs(void)
 {
 	static const u8 some[] = {0, 1, CXL_POLICY_FIRMWARE, 0};
@@ -324,7 +324,7 @@ static void firmware_logs(void)
 	rig_over();
 }
 
-/* A record for each that is taken away. */
+/* A new record for each cleared one. */
 static void refills(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 {
 	(void)payload;
@@ -361,7 +361,7 @@ static void more_events(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 		out->count = U16_MAX;
 }
 
-static void cut_events(void)
+static void truncated_events(void)
 {
 	rig_make();
 	CU_ASSERT_EQUAL(rig_start(), 0);
@@ -382,7 +382,7 @@ static void says_vectors(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 		memset(payload, (int)a_code, CXL_EVENT_LOGS);
 }
 
-/* Events are then looked for when somebody asks. */
+/* The module polls for events then. */
 static void wrong_vectors(void)
 {
 	static const u32 policies[] = {0, CXL_POLICY_MSI | 1 << 4, 0xff, 2};
@@ -413,5 +413,5 @@ UNIT_SUITE(cxl_events, {"events are taken", events},
 	   {"poison comes before its events", poison_before_events},
 	   {"a device that is being reset", in_reset}, {"a device that many ask", asked},
 	   {"a device that is watched", watched}, {"event logs of firmware's", firmware_logs},
-	   {"events that never end", endless_events}, {"events that are cut off", cut_events},
+	   {"events that never end", endless_events}, {"truncated events", truncated_events},
 	   {"interrupts that cannot be", wrong_vectors})

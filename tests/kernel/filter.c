@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The packet filter, and devices that do not acknowledge its changes, or write into its table: each
- * wait ends in time, and nothing that a device writes decides what a process has.
+ * wait ends in time, and the device's writes never decide which pages a process has.
  */
 #include "filter.h"
 #include "piece.h"
@@ -23,7 +23,7 @@ static struct annex_filter *table(void)
 	return (struct annex_filter *)part;
 }
 
-/* Of what a device may write the module reads two words, and those beat. */
+/* The module reads only two words of the table; the device's heartbeat goes on meanwhile. */
 static void beat(const u8 *at)
 {
 	shim_require(at == (u8 *)&table()->seen || at == (u8 *)&table()->beat);
@@ -37,7 +37,7 @@ static void acknowledge(const u8 *at)
 	table()->seen = table()->change;
 }
 
-/* Another number each time, and never the right one. */
+/* A wrong number each time. */
 static void lie(const u8 *at)
 {
 	beat(at);
@@ -101,7 +101,7 @@ static void good_device(void)
 	end();
 }
 
-/* A device that says that each number is in use, or none, has no say. */
+/* The module does not read identifiers back from the table, which a device can overwrite. */
 static void table_that_lies(void)
 {
 	const struct annex_filter_entry *e = table()->entry;
@@ -118,7 +118,7 @@ static void table_that_lies(void)
 	CU_ASSERT_EQUAL(add(7), 0);
 	CU_ASSERT_EQUAL(e[7].asid, U16_MAX);
 	CU_ASSERT(removes(7));
-	CU_ASSERT_EQUAL(add(7), 0); /* round, past those of others */
+	CU_ASSERT_EQUAL(add(7), 0); /* wraps around, past identifiers in use */
 	CU_ASSERT_EQUAL(e[7].asid, 8);
 	CU_ASSERT(removes(9));
 	CU_ASSERT_EQUAL(add(9), 0);
@@ -134,7 +134,7 @@ static u64 lasts(unsigned int i, bool want)
 	return shim.us - from;
 }
 
-/* One that lives and does not acknowledge is waited for once; one that is dead, for a moment. */
+/* The module waits once for a device that does not acknowledge, and briefly for a dead one. */
 static void deaf_devices(void)
 {
 	begin(beat);
@@ -155,13 +155,13 @@ static void deaf_devices(void)
 	beating = false;
 	table()->beat = 5;
 	CU_ASSERT(lasts(0, true) <= 250000);
-	table()->beat = 0; /* there never was one */
+	table()->beat = 0; /* no device */
 	CU_ASSERT_EQUAL(add(0), 0);
 	CU_ASSERT_EQUAL(lasts(0, true), 0);
 	end();
 }
 
-/* Whoever is killed has nothing, and zeroes no more. */
+/* A process that is killed gets no entry, and stops clearing pages. */
 static void killed(void)
 {
 	begin(beat);
@@ -171,7 +171,7 @@ static void killed(void)
 	CU_ASSERT_EQUAL(part[PAGE_SIZE], 0xff);
 	end();
 	shim.killed = false;
-	CU_ASSERT_EQUAL(add(0), -ENODEV); /* the range is cut */
+	CU_ASSERT_EQUAL(add(0), -ENODEV); /* the range has ended */
 }
 
 UNIT_SUITE(cxl_filter, {"a good device", good_device},

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A good device, and a good machine, with some of what they say changed: each 8 bytes of the input
- * are one change. Whatever comes of it ends in time, in 0 or in an errno with a line, and leaves
- * nothing behind.
+ * A valid device in a valid machine, with some registers, tables and answers changed: each 8 bytes
+ * of the input are one change. The module ends in time, with 0 or with an errno and a line, and
+ * releases all resources.
  */
 #include "rig.h"
 
 #define STEPS 64
 #define LIES 16
-#define ROOM 0x2000u  /* of the device's registers, for the rig's own use */
-#define MOST_S 900ull /* a start, and three looks at its events */
+#define ROOM 0x2000u  /* bytes of device registers that the rig itself needs */
+#define MOST_S 900ull /* for a start, and fetching events three times */
 
 struct step {
 	u8 what, bytes;
@@ -17,7 +17,7 @@ struct step {
 	u32 value;
 };
 
-/* struct a_lie - Of which command, from its answer on: a part of it, or its length, or its code. */
+/* struct a_lie - A change to the answer of a command: its payload, its length, or its code. */
 struct a_lie {
 	u16 command, at;
 	u8 what;
@@ -188,7 +188,7 @@ void rig_hostile(const uint8_t *data, size_t size)
 			apply(&s);
 	}
 	err = rig_start();
-	/* A command that it has not is no mistake, until kernel/cxl/hdm.c cannot do without. */
+	/* An unsupported command has no line: kernel/cxl/hdm.c logs the failed probe. */
 	shim_require(err <= 0 && (!err || shim.lines || err == -EOPNOTSUPP));
 	if (!err)
 		use_media();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mailboxes that lie, and lists of poison that do: each ends in time, with its errno and a line.
+ * Mailboxes and poison lists that lie: each command ends in time, with its errno and a line.
  */
 #include "rig.h"
 #include "tests/unit/unit.h"
 
-#define LONG_SHIFT 14 /* of a payload, longer than one that most devices have */
+#define LONG_SHIFT 14 /* payload size of a mailbox that is larger than usual */
 #define LONG_LIST 500u
 
 static u16 target;
@@ -30,7 +30,7 @@ static void codes(void)
 		     {CXL_CODE_RETRY, -EBUSY, 1},
 		     {CXL_CODE_BUSY, -EBUSY, 1},
 		     {CXL_CODE_ADDRESS, -EFAULT, 1},
-		     {1 /* goes on behind */, -EIO, 1},
+		     {1 /* background command */, -EIO, 1},
 		     {U16_MAX, -EIO, 1}};
 
 	target = CXL_OP_IDENTIFY;
@@ -86,7 +86,7 @@ static void doorbell(void)
 	CU_ASSERT_EQUAL(rig_start(), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(shim.lines, 1);
 	CU_ASSERT(shim.us < 3 * USEC_PER_SEC);
-	/* It is still at it, and is given nothing more. */
+	/* The command is still running, so the module sends no other. */
 	CU_ASSERT_EQUAL(annex_mbox_call(&rig.mbox, CXL_OP_IDENTIFY, NULL, 0, &id, sizeof(id)),
 			-EBUSY);
 	CU_ASSERT_EQUAL(rig.commands, 1);
@@ -116,7 +116,7 @@ static void unplugged(void)
 	rig_over();
 }
 
-/* Each answer says that there is more. */
+/* Each answer claims that there are more records. */
 static void has_more(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 {
 	struct cxl_poison_out *out = (void *)payload;
@@ -147,11 +147,11 @@ static void endless(u32 npoison, u64 busy_us)
 static void endless_poison(void)
 {
 	endless(0, 0);
-	endless(1, 0); /* no memory of a device that has it elsewhere */
+	endless(1, 0); /* a record outside of the requested memory */
 	endless(3, 1500000);
 }
 
-/* What is full is taken as far as it goes, and said to be. */
+/* A list that is too long is taken as far as possible, with a line. */
 static void full_poison(void)
 {
 	rig_make();
@@ -162,7 +162,7 @@ static void full_poison(void)
 	CU_ASSERT_EQUAL(rig_start(), 0);
 	CU_ASSERT_STRING_EQUAL(shim.line, "its list of poison is not complete\n");
 	CU_ASSERT_EQUAL(shim.lines, 1);
-	CU_ASSERT_EQUAL(rig.media.npoison, RIG_RECORDS); /* over and over the same */
+	CU_ASSERT_EQUAL(rig.media.npoison, RIG_RECORDS); /* repeated records are merged */
 	rig_over();
 }
 
@@ -203,7 +203,7 @@ static void fills(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 	*bytes = (u32)struct_size(out, records, LONG_LIST);
 }
 
-/* What a long answer has behind the first pages is not lost. */
+/* All pages of a long answer are read. */
 static void long_answer(void)
 {
 	u32 shift = LONG_SHIFT, bytes = CXL_MBOX_PAYLOAD + (1u << LONG_SHIFT), memdev = 0x8000;
@@ -228,7 +228,7 @@ static void two_kinds(void)
 	rig.npoison = 2;
 }
 
-/* It is asked for each kind by itself, and of volatile memory it need not know. */
+/* Each kind of memory is listed by its own command; volatile memory need not be listed. */
 static void kinds_of_poison(void)
 {
 	rig_make();

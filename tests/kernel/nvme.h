@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The part of <linux/nvme.h> and of the kernel that the module's files about NVMe controllers use
- * beside shim.h. Registers and structures are those of NVMe Base 2.0: sections 3.1.3, 3.3.3, 5.
+ * beside shim.h. Registers and structures are from NVMe Base 2.0: sections 3.1.3, 3.3.3, 5.
  */
 #ifndef TESTS_KERNEL_NVME_H
 #define TESTS_KERNEL_NVME_H
@@ -127,7 +127,7 @@ _Static_assert(sizeof(struct nvme_completion) == 16, "completion queue entry");
 _Static_assert(sizeof(struct nvme_id_ctrl) == 4096, "Identify Controller");
 _Static_assert(sizeof(struct nvme_id_ns) == 4096, "Identify Namespace");
 
-/* Memory of transfers: its address on the bus is that in this process. */
+/* DMA: the bus address of memory is its address in this process. */
 typedef u64 dma_addr_t;
 enum dma_data_direction { DMA_BIDIRECTIONAL, DMA_TO_DEVICE, DMA_FROM_DEVICE };
 #define __GFP_ZERO 0
@@ -155,7 +155,7 @@ void ctrl_dma_unmap(dma_addr_t addr, enum dma_data_direction way);
 void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way);
 void ctrl_dma_wmb(void);
 
-/* Maps of bits: a byte each. */
+/* Bitmaps, with a byte for each bit. */
 #define bitmap_zalloc(n, gfp) ((unsigned long *)calloc((n) + 1, 1))
 #define bitmap_free free
 #define bitmap_set(map, at, n) memset((char *)(map) + (at), 1, n)

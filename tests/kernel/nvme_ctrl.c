@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module's NVMe controllers from probe to removal, by the files that run on hardware: each
- * thing that a controller can do wrong ends in time, with its errno and a line.
+ * NVMe controllers from probe to removal, with the module's own source files: each fault of a
+ * controller ends in time, with its errno and a line.
  */
 #include "ctrl_rig.h"
 #include "tests/unit/random.h"
@@ -21,7 +21,7 @@ static void good(void)
 	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_AQA),
 			(ANNEX_ADMIN_DEPTH - 1) << 16 | (ANNEX_ADMIN_DEPTH - 1));
 	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_CC), NVME_CC_ENABLE | NVME_CC_IOSQES | NVME_CC_IOCQES);
-	/* The queue goes round. */
+	/* The queue wraps around. */
 	for (u32 i = 0; i < 3 * ANNEX_ADMIN_DEPTH; i++)
 		CU_ASSERT_EQUAL(ctrl_ask(), 0);
 	CU_ASSERT_EQUAL(ctrl_rig.heard, 3 * ANNEX_ADMIN_DEPTH + 3);
@@ -29,7 +29,7 @@ static void good(void)
 	ctrl_over();
 }
 
-/* A controller that the module cannot drive, and leaves as it is. */
+/* The module refuses to drive a controller with this CAP, and leaves it as it is. */
 static void unfit_cap(u64 clear, u64 set, int err, u32 lines)
 {
 	ctrl_make();
@@ -62,7 +62,7 @@ static void doorbells(u32 table, u32 queues, int err)
 	ctrl_over();
 }
 
-/* Owners see pages of doorbells that hold nothing else. */
+/* Owners map pages that contain doorbells only. */
 static void doorbell_pages(void)
 {
 	doorbells(0x2000, 16, 0);
@@ -70,7 +70,7 @@ static void doorbell_pages(void)
 	doorbells(0x1000, 0, -EOPNOTSUPP);
 	doorbells(0x800, 0, -EOPNOTSUPP);
 	doorbells(0x1100 | 1, 16, 0); /* of another BAR */
-	/* A page for one pair, which is the admin queue's. */
+	/* A page for one pair, for the admin queue. */
 	ctrl_make();
 	ctrl_rig.cap |= 9ull << 32;
 	ctrl_rig.ctrl.bar_bytes = NVME_REG_DBS + PAGE_SIZE;
@@ -115,7 +115,7 @@ static void never_ready(void)
 	late(1000, RIG_NEVER, 0);
 }
 
-/* A command is answered with a status: the controller cannot be used, or has no shadow. */
+/* A start fails if a command ends with a status. */
 static void refused(u8 opcode, int err)
 {
 	ctrl_make();
@@ -176,7 +176,7 @@ static bool leaves(const struct nvme_command *cmd, struct nvme_completion *cqe)
 	return !ctrl_rig.gone;
 }
 
-/* Something else resets it: it is not ready, and has forgotten the command. */
+/* The controller is reset by other means: it is not ready, and has lost the command. */
 static bool forgets(const struct nvme_command *cmd, struct nvme_completion *cqe)
 {
 	(void)cmd;
@@ -194,7 +194,7 @@ static const struct {
 } lies[] = {
 	{wrong_id, -EIO}, {wrong_queue, -EIO}, {lost, -ETIMEDOUT}, {dies, -EIO}, {forgets, -EIO}};
 
-/* A command goes wrong; those after it are not even tried, until a reset. */
+/* After a failed command, later ones are not sent until a reset. */
 static void broken(void)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(lies); i++) {
@@ -223,7 +223,7 @@ static void broken(void)
 	}
 }
 
-/* The same while it is being started. */
+/* The same during a start. */
 static void broken_starts(void)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(lies); i++) {
@@ -237,7 +237,7 @@ static void broken_starts(void)
 	}
 }
 
-/* Each of the mappings of a start, and of a reset, is not to be had. */
+/* Each DMA mapping of a start and of a reset fails. */
 static void no_mappings(void)
 {
 	for (u32 at = 1; at <= 3; at++) {
@@ -254,7 +254,7 @@ static void no_mappings(void)
 	}
 }
 
-/* Registers become ones while it is reset. */
+/* The controller is removed during a reset. */
 static void removed_amid_reset(void)
 {
 	for (u32 at = 0; at < 2; at++) {
@@ -289,7 +289,7 @@ static void removed(void)
 	}
 }
 
-/* It grants fewer queue pairs after a reset than before: no more than those are promised. */
+/* If a controller grants fewer queue pairs after a reset, the limit is lowered for good. */
 static void fewer_queues(void)
 {
 	ctrl_make();
@@ -333,7 +333,7 @@ static void controller_memory(void)
 	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), RIG_CMB_BAR), 8);
 	CU_ASSERT_EQUAL(cmb(RIG_UNITS(0xfffff, 6), RIG_CMB_BAR), 16); /* the BAR's end */
 	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 15u << 12 | RIG_CMB_BAR), 1);
-	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 16u << 12 | RIG_CMB_BAR), 0); /* begins behind it */
+	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 16u << 12 | RIG_CMB_BAR), 0); /* beyond the BAR */
 	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 6), 0xfffffu << 12 | RIG_CMB_BAR), 0);
 	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 7), RIG_CMB_BAR), 0); /* no such unit */
 	CU_ASSERT_EQUAL(cmb(RIG_UNITS(8, 0), 7), 0);           /* no such BAR */
@@ -359,7 +359,7 @@ static void alone(void)
 	ctrl_over();
 }
 
-/* Firmware's memory is reached whatever the owner maps. */
+/* A controller can access a direct mapping of firmware without the owner mapping it. */
 static void direct(int type, int err)
 {
 	ctrl_make();
@@ -391,7 +391,7 @@ static void namespace(u64 blocks, u8 ms, u8 ds, int err)
 	id = ctrl_rig.ctrl.admin.data.at;
 	memset(id, 0, sizeof(*id));
 	id->nsze = blocks;
-	id->flbas = 0x13; /* the fourth, with metadata behind the data if there is some */
+	id->flbas = 0x13; /* the fourth format, with metadata at the end of each block */
 	id->lbaf[3] = (struct nvme_lbaf){.ms = ms, .ds = ds};
 	id->lbaf[2] = (struct nvme_lbaf){.ms = 64, .ds = 11};
 	CU_ASSERT_EQUAL(annex_ctrl_namespace(&ctrl_rig.ctrl, 7), err);
@@ -409,10 +409,10 @@ static void namespaces(void)
 	namespace(1000, 0, 13, -EOPNOTSUPP);
 	namespace(1000, 0, 255, -EOPNOTSUPP);
 	namespace(1000, 0, 0, -EOPNOTSUPP);
-	namespace(0, 8, 0, 0); /* there is none */
+	namespace(0, 8, 0, 0); /* inactive */
 }
 
-/* It is brought up after its sleep, and until then nothing reaches it. */
+/* No command reaches a controller that is asleep, until it is woken and reset. */
 static void sleeps(bool reachable)
 {
 	struct annex_ctrl *c = &ctrl_rig.ctrl;
@@ -470,7 +470,7 @@ static bool anything(const struct nvme_command *cmd, struct nvme_completion *cqe
 	return r >> 13 & 7;
 }
 
-/* Registers, tables and answers of any value: whatever comes of it ends, and nothing is left. */
+/* Random registers, tables and answers: each start and reset ends, and frees all resources. */
 static void hostile(void)
 {
 	rnd = random_seed("hostile controllers");
@@ -497,7 +497,7 @@ static void hostile(void)
 	}
 }
 
-UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"what cannot be driven", unfit},
+UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"unsupported controllers", unfit},
 	   {"pages of doorbells", doorbell_pages}, {"never ready, never stopped", never_ready},
 	   {"statuses", statuses}, {"commands that go wrong", broken},
 	   {"starts that go wrong", broken_starts}, {"removed", removed},

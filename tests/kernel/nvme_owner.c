@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Owners of NVMe controllers that ring the module's doorbells, and have the controller write what
- * is the module's; by the files that run on hardware.
+ * Owners of NVMe controllers that ring the module's doorbells, and have the controller write to the
+ * module's pages.
  */
 #include "ctrl_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
-/* Whatever an owner rings, the next command ends in a reset, and the one after it works. */
+/* After an owner has rung the admin doorbell, the next command fails, and a reset repairs it. */
 static void rung(void)
 {
 	uint64_t state = random_seed("rung");
@@ -31,7 +31,7 @@ static void rung(void)
 	ctrl_over();
 }
 
-/* An owner who rings ahead of the module finds no command that is half written. */
+/* A doorbell that an owner rings early never makes the controller fetch a partial command. */
 static void fetched_early(void)
 {
 	ctrl_make();
@@ -43,7 +43,7 @@ static void fetched_early(void)
 	ctrl_over();
 }
 
-/* A completion with the number of the next command, before that is sent. */
+/* Post a completion for the next command, before the command is sent. */
 static u16 forge(uint64_t *state)
 {
 	struct annex_admin *a = &ctrl_rig.ctrl.admin;
@@ -66,7 +66,7 @@ static bool other_data(const struct nvme_command *cmd, struct nvme_completion *c
 	return true;
 }
 
-/* The owner who had the controller write these is misled, and nobody else ever. */
+/* Forged completions and data affect the current command only. */
 static void forged(void)
 {
 	struct annex_ctrl *c = &ctrl_rig.ctrl;
@@ -93,7 +93,7 @@ static void forged(void)
 	ctrl_over();
 }
 
-/* Nothing of an owner is left in controller memory, also where commands alone reach it. */
+/* An owner's data in controller memory is cleared, also where only commands can access it. */
 static void wiped(void)
 {
 	struct annex_cmb *cmb = &ctrl_rig.ctrl.cmb;
@@ -106,7 +106,7 @@ static void wiped(void)
 	mem = shim.bar[RIG_CMB_BAR].mem;
 	memset(mem, 0x5a, shim.bar[RIG_CMB_BAR].bytes);
 	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
-	CU_ASSERT_EQUAL(mem[PAGE_SIZE], 0x5a); /* nobody had it */
+	CU_ASSERT_EQUAL(mem[PAGE_SIZE], 0x5a); /* there was no owner */
 	cmb->used = true;
 	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
 	for (u32 i = 0; i < shim.bar[RIG_CMB_BAR].bytes; i++)

@@ -38,7 +38,7 @@ static u64 get64(const void *at)
 	return value;
 }
 
-/* Of one kind of memory; if there is but one, wherever it is. */
+/* List the poison of one kind of memory. */
 static u32 list_poison(u8 *payload, u32 *code)
 {
 	struct cxl_poison_out *out = (void *)payload;
@@ -60,7 +60,7 @@ static u32 list_poison(u8 *payload, u32 *code)
 	return (u32)struct_size(out, records, out->count);
 }
 
-/* As many as there is room for. */
+/* List as many events as the payload has room for. */
 static u32 list_events(u8 *payload)
 {
 	struct cxl_events_out *out = (void *)payload;
@@ -212,7 +212,7 @@ static void make_bar(u32 i, u64 start, u64 bytes)
 	shim_require(!!shim.bar[i].mem);
 }
 
-/* The table grows from its end, where what is read beyond it is seen. */
+/* Grow the table at its end, so that sanitizers detect reads beyond it. */
 static void *grow(u32 bytes)
 {
 	u8 *cedt = calloc(1, shim.cedt_bytes + bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A CXL memory device for the module's files about registers, that does as it should until a test
- * has it do otherwise; and all of a device's life in the module, as kernel/cxl/hdm.c has it.
+ * A CXL memory device for the module's files about registers. It follows the specification unless a
+ * test changes its behaviour. rig_start() and rig_stop() do the steps of kernel/cxl/hdm.c.
  */
 #ifndef TESTS_KERNEL_RIG_H
 #define TESTS_KERNEL_RIG_H
@@ -26,14 +26,25 @@
 
 /**
  * struct rig - The device, and the module's state of it.
- * @bytes: of memory, volatile and persistent.
- * @poison: what it lists. @npoison: how many. @unlisted: for volatile memory it keeps no list.
- * @nevents: records in its failure log. @policy: how its logs make themselves heard.
- * @busy_us: how long its mailbox takes for a command.
- * @lie: changes an answer: its payload, how many bytes it says, its code.
- * @late: since when its memory is ready.
- * @commands: that it has heard.
- * @locked: its decoders go on being committed. @error: and do not become so.
+ * @bytes: bytes of memory, volatile and persistent.
+ * @poison: poison list.
+ * @npoison: records in @poison.
+ * @nevents: records in the failure log.
+ * @unlisted: the device keeps no poison list of volatile memory.
+ * @policy: event interrupt policy.
+ * @busy_us: time that a mailbox command takes.
+ * @done: time at which the running command ends; 0: none is running.
+ * @late: time at which the memory becomes ready; 0: it is ready.
+ * @lie: changes an answer: its payload, its length, its return code.
+ * @commands: number of commands so far.
+ * @locked: decoders cannot be decommitted.
+ * @error: decoders cannot be committed.
+ * @pdev: PCI device.
+ * @regs: the module's registers.
+ * @mbox: the module's mailbox.
+ * @media: the module's poison and events.
+ * @decoders: the module's decoders.
+ * @changed: number of times that the module reported a changed poison list.
  */
 extern struct rig {
 	u64 bytes[2];
@@ -53,11 +64,11 @@ extern struct rig {
 	u32 changed;
 } rig;
 
-/* rig_make() - A good device in a good machine. */
+/* rig_make() - Make a valid device in a valid machine. */
 void rig_make(void);
-/* rig_end() - Nothing may be left of it. */
+/* rig_end() - Check that all resources were released, and free the device. */
 void rig_end(void);
-/* rig_start() - As far as the module gets with it: 0, or a negative errno. */
+/* rig_start() - Probe the device: 0, or a negative errno. */
 int rig_start(void);
 void rig_stop(void);
 /* rig_over() - rig_stop() and rig_end(). */
@@ -69,8 +80,7 @@ void *rig_register(u32 bar, u32 at);
 /* rig_window() - Add an entry to the CEDT: a window of @bytes over a bridge whose _UID is 7. */
 struct acpi_cedt_cfmws *rig_window(u64 base, u64 bytes, u8 ways);
 struct acpi_cedt_chbs *rig_bridge(u32 uid, u64 base);
-/* rig_hostile() - Another device for each input; what the module does with it ends, and is sound.
- */
+/* rig_hostile() - Make a device from an input, and check that the module survives it. */
 void rig_hostile(const uint8_t *data, size_t size);
 
 #endif

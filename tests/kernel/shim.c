@@ -80,7 +80,7 @@ void writeq(u64 value, void *at)
 	store(at, &value, sizeof(value));
 }
 
-/* Nobody maps what is not all of the device's. */
+/* A mapping must be within one BAR. */
 void *ioremap(phys_addr_t at, u64 bytes)
 {
 	for (int i = 0; i < SHIM_BARS; i++) {
@@ -100,7 +100,7 @@ void iounmap(void *at)
 	shim_require(at && shim.mapped-- > 0);
 }
 
-/* As the kernel does it: a list that goes round ends after as many steps as there is room for. */
+/* As in the kernel: a loop in the list ends after as many steps as there is room for. */
 u16 pci_find_dvsec_capability(struct pci_dev *pdev, u16 vendor, u16 id)
 {
 	u32 at = 0x100, header, first, second;
@@ -170,7 +170,7 @@ void free_irq(unsigned int irq, void *data)
 	shim.thread[irq] = NULL;
 }
 
-/* It looks whether an entry begins in the table, not whether it ends there. */
+/* Like the kernel, check that an entry begins within the table, not that it ends there. */
 int acpi_table_parse_cedt(int id, acpi_tbl_entry_handler_arg handler, void *arg)
 {
 	struct acpi_cedt_header h;
@@ -194,7 +194,7 @@ int acpi_table_parse_cedt(int id, acpi_tbl_entry_handler_arg handler, void *arg)
 	return count;
 }
 
-/* The tree of resources, whose children are in no order. */
+/* The tree of resources, with unsorted children. */
 static bool meets(const struct resource *a, const struct resource *b)
 {
 	return a->start <= b->end && b->start <= a->end;
@@ -231,7 +231,7 @@ static void unhang(struct resource *res)
 	res->parent = NULL;
 }
 
-/* A resource that is not busy takes in those that lie in it. */
+/* A request within a resource that is not busy becomes its child. */
 struct resource *request_mem_region(u64 base, u64 bytes, const char *name)
 {
 	struct resource *res = shim.taken, *parent = &iomem_resource, *c;
@@ -258,7 +258,7 @@ void release_mem_region(u64 base, u64 bytes)
 	unhang(res);
 }
 
-/* It goes around what is as large, and nothing may lie across its edges. */
+/* The resource becomes the parent of resources within it; none may cross its edges. */
 int insert_resource(struct resource *root, struct resource *res)
 {
 	struct resource *parent = root, *c, *next;
@@ -318,7 +318,7 @@ int walk_iomem_res_desc(unsigned long desc, unsigned long flags, u64 start, u64 
 	return walk(&iomem_resource, &in, arg, look);
 }
 
-/* The first GiB is the machine's memory. */
+/* The first GiB is system RAM. */
 int region_intersects(u64 start, u64 bytes, unsigned long flags, unsigned long desc)
 {
 	shim_require(bytes && flags == IORESOURCE_SYSTEM_RAM && desc == IORES_DESC_NONE);

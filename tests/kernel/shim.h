@@ -2,7 +2,7 @@
 /*
  * The part of the kernel that the module's files about registers and tables use, for tests outside
  * of it: the Makefile compiles them with this in the place of every <linux/...>. There is one PCI
- * device, whose registers are memory; time goes on only when somebody waits.
+ * device, whose registers are memory. Time advances only in waits.
  */
 #ifndef TESTS_KERNEL_SHIM_H
 #define TESTS_KERNEL_SHIM_H
@@ -95,7 +95,7 @@ void shim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define kvfree free
 #define sort(list, n, size, compare, swap) qsort(list, n, size, compare)
 
-/* One thread: a lock that is taken twice, or was not, is a mistake. */
+/* There is one thread: to take a lock twice, or to release a free one, is a mistake. */
 struct mutex {
 	bool held;
 };
@@ -149,14 +149,14 @@ typedef unsigned int wait_queue_head_t;
 #define ktime_get_real_ns() 1234567890ull
 #define msleep(ms) ((void)(shim.us += (ms)*1000ull))
 
-/* Work that is due some time: a test does it when it likes. */
+/* Delayed work runs when a test calls shim_work(). */
 struct work_struct {
 	void (*work)(struct work_struct *);
 };
 
 struct delayed_work {
 	struct work_struct work;
-	u64 due; /* 0: it is not asked for */
+	u64 due; /* 0: not queued */
 };
 
 #define to_delayed_work(w) container_of(w, struct delayed_work, work)
@@ -171,10 +171,10 @@ static inline void queue_delayed_work(void *queue, struct delayed_work *w, unsig
 }
 
 #define cancel_delayed_work_sync(w) ((w)->due = 0)
-/* shim_work() - It becomes due, and is done; false: nobody asked for it. */
+/* shim_work() - Advance time until the work is due, and run it; false: it is not queued. */
 bool shim_work(struct delayed_work *w);
 
-/* The longer it takes, the less often somebody looks. */
+/* Poll less often the longer it takes. */
 #define read_poll_timeout(op, v, condition, sleep_us, limit_us, before, ...)                       \
 	({                                                                                         \
 		u64 _from = shim.us;                                                               \
@@ -321,18 +321,24 @@ void seq_printf(struct seq_file *to, const char *format, ...) __attribute__((for
 
 /**
  * struct shim - The machine.
- * @us: the time.
- * @config: of the device.
- * @bar: its memory; @mapped: mappings of it that are there.
- * @reads, @wrote: the device sees accesses.
- * @cedt: the table, with its header; NULL: there is none.
- * @taken: regions that somebody has; the module's, if @owned.
- * @vectors: of interrupts; @thread: who serves them.
- * @firmware: it keeps event records for itself.
- * @master: the device may reach memory.
- * @sleepers: somebody waits.
- * @killed: the calling process is to end.
- * @line: the last one of the log. @lines: how many there were.
+ * @us: time in microseconds.
+ * @config: configuration space of the device.
+ * @bar: BARs of the device, and their memory.
+ * @mapped: number of mappings of BARs.
+ * @reads: called before a register is read.
+ * @wrote: called after a register was written.
+ * @cedt: the CEDT, with its header; NULL: there is none.
+ * @cedt_bytes: size of @cedt.
+ * @taken: requested memory regions; unused ones have no parent.
+ * @vectors: number of interrupt vectors.
+ * @thread: handler of each vector.
+ * @data: argument of each handler.
+ * @firmware: firmware owns event records.
+ * @sleepers: a wait queue has waiters.
+ * @master: bus mastering is on.
+ * @killed: the calling process has a fatal signal.
+ * @line: last line of the log.
+ * @lines: number of lines in the log.
  */
 extern struct shim {
 	u64 us;

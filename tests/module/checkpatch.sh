@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$1
 scripts=(scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch})
 
-# What it asks of files of the kernel's tree and cannot be done elsewhere: one source for all
-# versions, macros that make functions by name, and the form that tracepoints have in every driver.
+# Rules that code outside of the kernel's tree cannot follow: one source for all versions, macros
+# that define functions by name, and the usual form of tracepoints.
 ignored()
 {
 	case $1 in
@@ -20,7 +20,7 @@ ignored()
 	esac
 }
 
-# Half of it is none.
+# Fetch into a new folder, and rename it when it is complete.
 if [ ! -e "$dir/scripts/checkpatch.pl" ]; then
 	rm -rf "$dir.new"
 	tests/module/source.sh 6.12 "$dir.new" "${scripts[@]}" && mkdir -p "$dir" &&

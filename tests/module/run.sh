@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The module as Debian's kernels see it, without running it: run.sh [SERIES]... (default: 6.1 6.12
-# 7.3; arm64 too if named). ALL=1 in the environment: 7.2 too, and DKMS for each of them whose
-# compiler this Debian has, not for the first alone.
+# Builds the module for Debian's kernels, and checks it without running it: run.sh [SERIES]...
+# (default: 6.1 6.12 7.3; arm64 if named). ALL=1 in the environment: also 7.2, and DKMS for each
+# kernel whose compiler this Debian has, not just for the first one.
 # BUILD and MAKE come from the Makefile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -22,14 +22,13 @@ claim_says()
 	grep -v '^make\[' "$claim_log"
 }
 
-# Warnings beyond those of an ordinary build are errors; those of modpost are names that the kernel
-# does not export. Not beside other builds, whose objects are made with other options.
+# W=1 warnings and sparse findings are errors, and so are modpost's warnings of names that the
+# kernel does not export. Builds in a folder of its own, since other builds use other options.
 warns_nothing()
 {
 	"$make" --no-print-directory -j"$(nproc)" BUILD="$build/strict" KDIR="$headers" \
 		W=1 "${sparse[@]}" KCFLAGS=-Werror module || return
-	# Sparse does not fail for what it finds, nor does kbuild where there is no sparse. A make
-	# warns of the number of jobs that it has from another.
+	# Findings of sparse, or its absence, do not fail the build. make warns of its job server.
 	! grep -v '^make' "$claim_log" | grep -qE '(warning|error):|sparse.* is not'
 }
 
@@ -38,8 +37,8 @@ for_this_kernel()
 	[[ $(modinfo -F vermagic "$1") == "$release "* ]]
 }
 
-# without SYMBOL - A kernel that is configured without it is refused in one line. Configurations are
-# read by make, where what stands on its command line counts more.
+# without SYMBOL - A kernel that is configured without it is refused in one line. make's command
+# line overrides the configuration.
 without()
 {
 	local line="annex: this kernel is configured without CONFIG_$1\."
@@ -47,7 +46,7 @@ without()
 		[ "$(grep -c "$line" "$claim_log")" = 1 ]
 }
 
-# Each of what kernel/Kconfig asks for.
+# Each symbol that kernel/Kconfig requires.
 refuses_others()
 {
 	local symbol
@@ -61,7 +60,7 @@ loaded_by_nothing()
 	! modinfo -F alias "$ko" | grep .
 }
 
-# One that is not there has not been silent about anything.
+# A missing sparse, and one that warns, both fail.
 heeds_sparse()
 {
 	local check sparse
@@ -90,13 +89,13 @@ dkms_leaves()
 	done
 }
 
-# Ways round what the kernel lets modules see.
+# The module uses exported symbols only.
 no_tricks()
 {
 	! grep -nE 'kallsyms|kprobe|ftrace|symbol_get|livepatch' -r --include='*.[ch]' kernel
 }
 
-# As its users do, in trees of its own. To install it there takes root.
+# Build as users do, but in temporary trees. Only root can install there.
 dkms_builds()
 {
 	local action=build version
@@ -134,7 +133,7 @@ for one in "${series[@]}"; do
 	ko=$build/strict/module/$release/annex.ko
 	rm -f "$ko"
 	sparse=(C=2)
-	words='builds with W=1, sparse has nothing to say, symbols are exported'
+	words='builds with W=1, sparse finds nothing, symbols are exported'
 	if [[ $one == 7.* ]]; then
 		# Debian's headers of it lack scripts/checker-valid.sh.
 		sparse=() words='builds with W=1, symbols are exported'
@@ -142,7 +141,7 @@ for one in "${series[@]}"; do
 	fi
 	claim "$one: $words" warns_nothing
 	[ "$one" != "${series[0]}" ] || [ ${#sparse[@]} -eq 0 ] ||
-		claim "$one: fails without sparse, and for what it finds" heeds_sparse
+		claim "$one: fails without sparse, and for its findings" heeds_sparse
 	claim "$one: calls between its files go in no circle" tests/lint/rooms.py \
 		"$build/strict/module/$release" kernel
 	claim "$one: it is for $release" for_this_kernel "$ko"
