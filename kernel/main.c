@@ -3,11 +3,10 @@
  * Annex: NVMe controllers whose queues belong to user space, and CXL memory. Each has a driver.
  */
 #include <linux/module.h>
-#include "cxl/debug.h"
 #include "cxl/hdm.h"
 #include "cxl/range.h"
 #include "node.h"
-#include "nvme/driver.h"
+#include "nvme/ctrl.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -21,7 +20,7 @@ static int __init annex_init(void)
 	err = annex_ranges_init();
 	if (err)
 		goto nodes;
-	annex_debug_init();
+	annex_debugfs_init();
 	err = pci_register_driver(&annex_ctrl_driver);
 	if (err)
 		goto ranges;
@@ -32,7 +31,7 @@ static int __init annex_init(void)
 ctrls:
 	pci_unregister_driver(&annex_ctrl_driver);
 ranges:
-	annex_debug_exit();
+	annex_debugfs_exit();
 	annex_ranges_exit();
 nodes:
 	annex_nodes_exit();
@@ -43,7 +42,7 @@ static void __exit annex_exit(void)
 {
 	pci_unregister_driver(&annex_hdm_driver);
 	pci_unregister_driver(&annex_ctrl_driver);
-	annex_debug_exit();
+	annex_debugfs_exit();
 	annex_ranges_exit();
 	annex_nodes_exit();
 }

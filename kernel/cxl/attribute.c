@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files of a CXL memory device in sysfs, one value each: docs/ABI/sysfs-class-annex. Reading does
- * not access the device. Only root can read addresses.
+ * not access the device. Only root can read addresses. For debugging by root, annex/ADDRESS/ in
+ * debugfs has the decoders of devices, bridges and switches; it is not a stable interface.
  */
-#include "attribute.h"
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
 #include "hdm.h"
 #include "member.h"
 #include "range.h"
@@ -122,3 +124,34 @@ const struct attribute_group *annex_attribute_groups[] = {
 	&events_group,
 	NULL,
 };
+
+static struct dentry *debug_root;
+
+/* A line for each committed decoder. */
+static int decoders_show(struct seq_file *to, void *unused)
+{
+	annex_range_decoders(to->private, to);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(decoders);
+
+void annex_debugfs_add(struct annex_hdm *hdm)
+{
+	hdm->debug = debugfs_create_dir(pci_name(hdm->pdev), debug_root);
+	debugfs_create_file("decoders", 0400, hdm->debug, hdm, &decoders_fops);
+}
+
+void annex_debugfs_remove(struct annex_hdm *hdm)
+{
+	debugfs_remove(hdm->debug);
+}
+
+void annex_debugfs_init(void)
+{
+	debug_root = debugfs_create_dir("annex", NULL);
+}
+
+void annex_debugfs_exit(void)
+{
+	debugfs_remove(debug_root);
+}

@@ -7,9 +7,8 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
-#include "caches.h"
 #include "compat.h"
-#include "hdm.h"
+#include "range.h"
 
 #define PACE (HZ / 5) /* between two ranges that users make */
 

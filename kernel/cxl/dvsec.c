@@ -5,7 +5,6 @@
  */
 #include <linux/bitfield.h>
 #include "cxl.h"
-#include "dvsec.h"
 #include "hdm.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "compat.h"
-#include "export.h"
+#include "page.h"
 #include "range.h"
 
 ANNEX_IMPORT_NS(DMA_BUF);

@@ -5,13 +5,11 @@
  */
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/slab.h>
-#include "attribute.h"
 #include "cxl.h"
-#include "debug.h"
 #include "hdm.h"
 #include "member.h"
 #include "node.h"
-#include "poison.h"
+#include "page.h"
 #include "user.h"
 
 static void hdm_free(struct device *dev)
@@ -140,7 +138,7 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = cdev_device_add(&hdm->cdev, &hdm->dev);
 	if (err)
 		goto stop;
-	annex_debug_add(hdm);
+	annex_debugfs_add(hdm);
 	dev_info(&hdm->dev, "0x%llx bytes of volatile and 0x%llx of persistent CXL memory\n",
 		 hdm->bytes[ANNEX_HDM_VOLATILE], hdm->bytes[ANNEX_HDM_PERSISTENT]);
 	return 0;
@@ -159,7 +157,7 @@ static void hdm_remove(struct pci_dev *pdev)
 {
 	struct annex_hdm *hdm = pci_get_drvdata(pdev);
 
-	annex_debug_remove(hdm);
+	annex_debugfs_remove(hdm);
 	cdev_device_del(&hdm->cdev, &hdm->dev);
 	hdm_stop(hdm, ANNEX_MEMBER_REMOVAL);
 	pci_release_mem_regions(pdev);

@@ -67,6 +67,28 @@ struct annex_hdm {
 
 extern struct pci_driver annex_hdm_driver;
 
+/* attribute.c: the files of a device in sysfs and debugfs. */
+extern const struct attribute_group *annex_attribute_groups[];
+void annex_debugfs_init(void);
+void annex_debugfs_exit(void);
+/* annex_debugfs_add() - Make the files of a device. */
+void annex_debugfs_add(struct annex_hdm *hdm);
+/* annex_debugfs_remove() - Remove the files, and wait for readers. */
+void annex_debugfs_remove(struct annex_hdm *hdm);
+
+/*
+ * dvsec.c: Mem_Enable of the CXL device DVSEC, whether a device decodes its memory at host
+ * addresses. Under the decoders' lock.
+ *
+ * annex_dvsec_check() - Check that HDM decoders can map the memory. -EPERM: firmware has locked the
+ * device without Mem_Enable; -EBUSY: firmware maps the memory by DVSEC ranges. Errors have a line.
+ */
+int annex_dvsec_check(struct annex_hdm *hdm);
+/* annex_dvsec_enable() - Set Mem_Enable. */
+void annex_dvsec_enable(struct annex_hdm *hdm);
+/* annex_dvsec_disable() - Clear Mem_Enable, if annex_dvsec_enable() has set it. */
+void annex_dvsec_disable(struct annex_hdm *hdm);
+
 #define annex_hdm_refuse(hdm, err, fmt, ...)                                                       \
 	({                                                                                         \
 		struct annex_hdm *_hdm = (hdm);                                                    \

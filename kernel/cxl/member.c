@@ -5,11 +5,8 @@
  */
 #include <linux/mm.h>
 #include <linux/module.h>
-#include "caches.h"
-#include "export.h"
 #include "member.h"
 #include "page.h"
-#include "poison.h"
 #include "range.h"
 #include "trace.h"
 

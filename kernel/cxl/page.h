@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The pages of a range: page tables, struct pages, and references to them.
+ * The pages of a range: page tables, struct pages, dma-bufs, poison.
  */
 #ifndef ANNEX_PAGE_H
 #define ANNEX_PAGE_H
 
 #include <linux/types.h>
+#include <uapi/annex.h>
 
+struct annex_hdm;
 struct annex_range;
 struct annex_user;
 struct vm_area_struct;
@@ -38,5 +40,27 @@ bool annex_page_idle(struct annex_range *r);
  */
 bool annex_page_strike(struct annex_range *r, u64 first, u64 last);
 void annex_page_struck(struct annex_range *r, u64 first, u64 last);
+
+/* export.c: memory of a range as dma-bufs, for direct access by other devices. */
+int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
+			struct annex_ioc_hdm_dmabuf *args);
+/* annex_export_end() - Tell importers to unmap. Call these three under the range's lock. */
+void annex_export_end(struct annex_range *r);
+/* annex_export_idle() - Whether no device has a dma-buf of the range mapped. */
+bool annex_export_idle(struct annex_range *r);
+unsigned int annex_export_count(struct annex_range *r);
+
+/* poison.c: the poison lists of devices, applied to the pages of a range. */
+void annex_poison_apply(struct annex_range *r);
+/* annex_poison_update() - Apply the list of a device, which may have changed, to its range. */
+void annex_poison_update(struct annex_hdm *hdm);
+/*
+ * annex_poison_list() - Copy runs of poisoned pages to @list, which has @room for them, without the
+ * first @first. Returns the number of runs; @struck: the range's @struck with this list.
+ */
+u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
+		      u64 *struck);
+/* annex_poison_records() - The same of a device's list. */
+u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 first, u32 room);
 
 #endif

@@ -6,7 +6,6 @@
 #include <linux/math64.h>
 #include <linux/sched.h>
 #include "page.h"
-#include "poison.h"
 #include "range.h"
 
 /* Offset in the range of byte @at of the share of member @p. */

@@ -6,9 +6,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include "caches.h"
 #include "cxl.h"
-#include "dvsec.h"
 #include "range.h"
 
 #define LOOK (HZ / 50)     /* shortest pause between two checks for held pages */

@@ -107,7 +107,7 @@ struct annex_range {
 
 /*
  * struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files. @paced:
- * the caller may flush caches now (caches.h).
+ * the caller may flush caches now (annex_caches_pace()).
  */
 struct annex_want {
 	u32 kind, granularity;
@@ -172,5 +172,22 @@ void annex_range_forget(struct annex_hdm *hdm);
 void annex_range_wake(struct annex_range *r);
 /* annex_range_decoders() - Print a line for each committed decoder of a device and above it. */
 void annex_range_decoders(struct annex_hdm *hdm, struct seq_file *to);
+
+/*
+ * caches.c: CPU caches of addresses that lead to other memory from now on. In a virtual machine
+ * they need no flush: its CXL memory is the hypervisor's memory, which decoders do not move.
+ *
+ * annex_caches_check() - Check that caches can be flushed, need no flush, or that the parameter
+ * allow_stale_caches is set. 0 or -EOPNOTSUPP, with a line.
+ */
+int annex_caches_check(struct annex_hdm *hdm);
+/* annex_caches_flush() - Write back and invalidate cached lines of [@base, @base + @bytes). */
+void annex_caches_flush(u64 base, u64 bytes);
+/*
+ * annex_caches_pace() - Wait, without locks, until a caller without CAP_SYS_ADMIN may flush caches.
+ * A flush stalls all programs, so all users together may cause only a few a second. 0 or -EINTR
+ * (killed).
+ */
+int annex_caches_pace(void);
 
 #endif

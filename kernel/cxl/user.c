@@ -8,14 +8,11 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include "caches.h"
 #include "cxl.h"
-#include "export.h"
 #include "hdm.h"
 #include "member.h"
 #include "page.h"
 #include "piece.h"
-#include "poison.h"
 #include "range.h"
 #include "user.h"
 

@@ -6,7 +6,6 @@
 #include <linux/iommu.h>
 #include <linux/iopoll.h>
 #include "ctrl.h"
-#include "view.h"
 
 #define POLL_US 100
 

@@ -18,12 +18,14 @@
 #include "call.h"
 #include "admin.h"
 #include "cmb.h"
-#include "shadow.h"
 
 #define ANNEX_PAGE 4096u /* page size of the controller: CC.MPS is 0 */
 #define ANNEX_MAX_QUEUES 1024u
 
+struct annex_map;
 struct annex_owner;
+struct file;
+struct vm_area_struct;
 
 /**
  * struct annex_count - Counters for sysfs.
@@ -37,6 +39,17 @@ struct annex_owner;
  */
 struct annex_count {
 	atomic64_t opens, maps, unmaps, creates, deletes, resets, refusals;
+};
+
+/**
+ * struct annex_shadow - Shadow doorbells (Doorbell Buffer Config, NVMe Base 2.0 section 5.8).
+ * @page: doorbells, and event indices, which the owner and the controller share; NULL if the
+ *	controller does not support them.
+ * @addr: DMA addresses of @page.
+ */
+struct annex_shadow {
+	struct page *page[2];
+	dma_addr_t addr[2];
 };
 
 /**
@@ -148,6 +161,31 @@ bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr);
 
 /* annex_ctrl_unseen() - Refuse a mapping that is not coherent: -EOPNOTSUPP, with a line. */
 int annex_ctrl_unseen(struct annex_ctrl *ctrl);
+
+/* annex_shadow_init() - Allocate the pages, if @supported. 0 or -ENOMEM. */
+int annex_shadow_init(struct annex_ctrl *ctrl, bool supported);
+void annex_shadow_exit(struct annex_ctrl *ctrl);
+/* annex_shadow_begin() - Clear the pages, and pass them to the controller. 0 or an error. */
+int annex_shadow_begin(struct annex_ctrl *ctrl);
+
+/*
+ * The view: the mappings of user space. Faults insert doorbells, shadow doorbells and controller
+ * memory; new host memory is mapped at once. A reset or a removal removes all but host memory.
+ * Faults then insert a dummy page, so that stores of an owner that has not noticed the reset have
+ * no effect.
+ *
+ * annex_view_open() - Let faults insert pages of the controller.
+ */
+void annex_view_open(struct annex_ctrl *ctrl);
+/* annex_view_close() - Remove its pages from all page tables, until annex_view_open(). */
+void annex_view_close(struct annex_ctrl *ctrl);
+/* annex_view_end() - Remove the pages for good: the controller is gone. */
+void annex_view_end(struct annex_ctrl *ctrl);
+/* annex_view_forget() - Remove the pages of one mapping of controller memory. */
+void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map);
+int annex_view_mmap(struct file *file, struct vm_area_struct *vma);
+
+extern struct pci_driver annex_ctrl_driver;
 
 #define annex_refuse(ctrl, err, fmt, ...)                                                          \
 	({                                                                                         \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The driver of NVMe controllers.
+ * The driver of NVMe controllers, and their counters in /sys/class/annex/NAME/count/.
  *
  * The table of devices is empty: the driver binds to a controller only by driver_override, never
  * because the module was loaded.
@@ -8,10 +8,38 @@
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include "ctrl.h"
-#include "driver.h"
 #include "node.h"
 #include "owner.h"
-#include "sysfs.h"
+
+static struct annex_count *driver_count_of(struct device *dev)
+{
+	return &container_of(dev, struct annex_ctrl, dev)->count;
+}
+
+#define COUNTER(name)                                                                              \
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)   \
+	{                                                                                          \
+		return sysfs_emit(buf, "%lld\n", (s64)atomic64_read(&driver_count_of(dev)->name)); \
+	}                                                                                          \
+	static DEVICE_ATTR_RO(name)
+
+COUNTER(opens);
+COUNTER(maps);
+COUNTER(unmaps);
+COUNTER(creates);
+COUNTER(deletes);
+COUNTER(resets);
+COUNTER(refusals);
+
+static struct attribute *counters[] = {
+	&dev_attr_opens.attr,    &dev_attr_maps.attr,
+	&dev_attr_unmaps.attr,   &dev_attr_creates.attr,
+	&dev_attr_deletes.attr,  &dev_attr_resets.attr,
+	&dev_attr_refusals.attr, NULL,
+};
+
+static const struct attribute_group count_group = {.name = "count", .attrs = counters};
+static const struct attribute_group *driver_groups[] = {&count_group, NULL};
 
 static void driver_free(struct device *dev)
 {
@@ -24,7 +52,7 @@ static void driver_free(struct device *dev)
 
 static const struct annex_node_type ctrl_node = {
 	.ops = &annex_owner_ops,
-	.groups = annex_sysfs_groups,
+	.groups = driver_groups,
 	.release = driver_free,
 };
 

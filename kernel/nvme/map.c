@@ -13,7 +13,6 @@
 #include "map.h"
 #include "owner.h"
 #include "trace.h"
-#include "view.h"
 
 #define MOST_MAPS 1000000u
 

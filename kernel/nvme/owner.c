@@ -15,7 +15,6 @@
 #include "map.h"
 #include "owner.h"
 #include "queue.h"
-#include "view.h"
 
 static bool allow_no_iommu;
 module_param(allow_no_iommu, bool, 0444);

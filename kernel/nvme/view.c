@@ -10,7 +10,6 @@
 #include "ctrl.h"
 #include "map.h"
 #include "owner.h"
-#include "view.h"
 
 #define OFFSET_SHIFT (32 - PAGE_SHIFT) /* of vm_pgoff: number of the object, above its pages */
 #define FIRST_NEW 3

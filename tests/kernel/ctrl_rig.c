@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "ctrl_rig.h"
-#include "view.h"
 
 struct ctrl_rig ctrl_rig;
 

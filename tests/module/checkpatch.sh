@@ -14,7 +14,7 @@ ignored()
 {
 	case $1 in
 	kernel/compat.h) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED ;;
-	kernel/nvme/sysfs.c) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;
+	kernel/nvme/driver.c) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE ;;
 	kernel/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
 	*) echo NONE ;;
 	esac
