@@ -414,15 +414,15 @@ struct annex_filter_entry {
  *	Entries are consistent if @change is the same even number before and after they are read.
  * @generation: random number of this table. When it changes, the entries of the earlier table are
  *	no longer valid, even if the new ones are equal.
- * @seen: written by the device: the last @change that it acts upon. The module reuses a piece after
- *	the device has acknowledged that its owner is gone, or if there is no device.
- * @beat: written by the device: heartbeat, incremented at least ten times a second.
+ * @acknowledged: written by the device: the last @change that it acts upon. The module reuses a
+ *	piece after the device has acknowledged its removal, or if there is no device.
+ * @heartbeat: written by the device: incremented at least ten times a second.
  * @entry: the regions.
  * @rsvd0: 0.
  * @rsvd1: 0.
  *
  * A device that answers M2func calls reads it in the first page of the uncached memory, which no
- * file can map. The module writes all members but @seen and @beat.
+ * file can map. The module writes all members but @acknowledged and @heartbeat.
  */
 struct annex_filter {
 	__aligned_u64 magic;
@@ -431,8 +431,8 @@ struct annex_filter {
 	__aligned_u64 change;
 	__aligned_u64 generation;
 	__aligned_u64 rsvd0[4];
-	__aligned_u64 seen;
-	__aligned_u64 beat;
+	__aligned_u64 acknowledged;
+	__aligned_u64 heartbeat;
 	__aligned_u64 rsvd1[6];
 	struct annex_filter_entry entry[ANNEX_FILTER_ENTRIES];
 };

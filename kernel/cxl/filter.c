@@ -97,7 +97,7 @@ static void filter_write_entry(struct annex_gate *g, const struct annex_piece *p
  * Clear the data and calls of an earlier owner. Uncached stores are slow: release the lock after
  * each page, and stop if the caller is killed.
  */
-static int filter_wipe(struct annex_gate *g, u64 at, u64 bytes)
+static int filter_clear(struct annex_gate *g, u64 at, u64 bytes)
 {
 	bool there = true;
 
@@ -116,7 +116,7 @@ static int filter_wipe(struct annex_gate *g, u64 at, u64 bytes)
 
 int annex_filter_add(struct annex_gate *g, struct annex_piece *piece)
 {
-	int err = filter_wipe(g, piece->offset - g->offset, piece->bytes);
+	int err = filter_clear(g, piece->offset - g->offset, piece->bytes);
 
 	if (err)
 		return err;
@@ -136,31 +136,31 @@ int annex_filter_add(struct annex_gate *g, struct annex_piece *piece)
 }
 
 /* Wait for the device to acknowledge the last change; also true without a live device. */
-static bool filter_heard(struct annex_gate *g)
+static bool filter_wait_ack(struct annex_gate *g)
 {
 	unsigned long end = jiffies + HZ, still = jiffies;
-	u64 beat = readq(TABLE(g, beat)), seen = readq(TABLE(g, seen));
+	u64 heartbeat = readq(TABLE(g, heartbeat)), acked = readq(TABLE(g, acknowledged));
 
-	if (g->deaf && seen == g->heard && beat != g->beat)
+	if (g->timed_out && acked == g->acknowledged && heartbeat != g->heartbeat)
 		return false;
-	while (beat && time_before(jiffies, end) && time_before(jiffies, still + DEAD)) {
+	while (heartbeat && time_before(jiffies, end) && time_before(jiffies, still + DEAD)) {
 		u64 now;
 
-		seen = readq(TABLE(g, seen));
-		if (seen == g->change) {
-			g->deaf = false;
+		acked = readq(TABLE(g, acknowledged));
+		if (acked == g->change) {
+			g->timed_out = false;
 			return true;
 		}
 		msleep(LOOK_MS);
-		now = readq(TABLE(g, beat));
-		if (now != beat)
+		now = readq(TABLE(g, heartbeat));
+		if (now != heartbeat)
 			still = jiffies;
-		beat = now;
+		heartbeat = now;
 	}
-	g->deaf = beat && time_before(jiffies, still + DEAD);
-	g->heard = seen;
-	g->beat = beat;
-	return !g->deaf;
+	g->timed_out = heartbeat && time_before(jiffies, still + DEAD);
+	g->acknowledged = acked;
+	g->heartbeat = heartbeat;
+	return !g->timed_out;
 }
 
 bool annex_filter_remove(struct annex_gate *g, const struct annex_piece *piece)
@@ -172,7 +172,7 @@ bool annex_filter_remove(struct annex_gate *g, const struct annex_piece *piece)
 		filter_begin_change(g);
 		filter_write_entry(g, piece, 0);
 		filter_end_change(g);
-		free = filter_heard(g);
+		free = filter_wait_ack(g);
 	}
 	mutex_unlock(&g->lock);
 	return free;

@@ -21,9 +21,9 @@ struct annex_piece;
  * @asid: address space identifier that was assigned last.
  * @asids: identifier of each entry; 0: a free entry. A copy, since the device can change the table.
  * @change: change counter in the table.
- * @deaf: the device lives, but did not acknowledge a change in time.
- * @heard: its acknowledgment then.
- * @beat: its heartbeat then.
+ * @timed_out: the device lives, but did not acknowledge a change in time.
+ * @acknowledged: its acknowledgment then.
+ * @heartbeat: its heartbeat then.
  */
 struct annex_gate {
 	struct mutex lock; /* protects the members below */
@@ -32,8 +32,8 @@ struct annex_gate {
 	u32 asid;
 	u32 asids[ANNEX_FILTER_ENTRIES];
 	u64 change;
-	bool deaf;
-	u64 heard, beat;
+	bool timed_out;
+	u64 acknowledged, heartbeat;
 };
 
 /*

@@ -15,7 +15,7 @@
 static u8 part[PART];
 static struct annex_gate gate;
 static struct annex_piece pieces[ANNEX_FILTER_ENTRIES + 1];
-static u64 beats;
+static u64 heartbeats;
 static bool beating;
 
 static struct annex_filter *table(void)
@@ -24,24 +24,24 @@ static struct annex_filter *table(void)
 }
 
 /* The module reads only two words of the table; the device's heartbeat goes on meanwhile. */
-static void beat(const u8 *at)
+static void beats_on(const u8 *at)
 {
-	shim_require(at == (u8 *)&table()->seen || at == (u8 *)&table()->beat);
+	shim_require(at == (u8 *)&table()->acknowledged || at == (u8 *)&table()->heartbeat);
 	if (beating)
-		table()->beat = ++beats;
+		table()->heartbeat = ++heartbeats;
 }
 
 static void acknowledge(const u8 *at)
 {
-	beat(at);
-	table()->seen = table()->change;
+	beats_on(at);
+	table()->acknowledged = table()->change;
 }
 
 /* A wrong number each time. */
 static void lie(const u8 *at)
 {
-	beat(at);
-	table()->seen = table()->change - 2 * (1 + beats % 5);
+	beats_on(at);
+	table()->acknowledged = table()->change - 2 * (1 + heartbeats % 5);
 }
 
 static void begin(void (*reads)(const u8 *))
@@ -137,7 +137,7 @@ static u64 lasts(unsigned int i, bool want)
 /* The module waits once for a device that does not acknowledge, and briefly for a dead one. */
 static void deaf_devices(void)
 {
-	begin(beat);
+	begin(beats_on);
 	CU_ASSERT(!add(0) && !add(1) && !add(2));
 	CU_ASSERT(lasts(0, false) <= 1100000);
 	CU_ASSERT_EQUAL(lasts(1, false), 0);
@@ -150,12 +150,12 @@ static void deaf_devices(void)
 		CU_ASSERT(lasts(i, false) <= 1100000);
 	}
 	end();
-	begin(beat);
+	begin(beats_on);
 	CU_ASSERT_EQUAL(add(0), 0);
 	beating = false;
-	table()->beat = 5;
+	table()->heartbeat = 5;
 	CU_ASSERT(lasts(0, true) <= 250000);
-	table()->beat = 0; /* no device */
+	table()->heartbeat = 0; /* no device */
 	CU_ASSERT_EQUAL(add(0), 0);
 	CU_ASSERT_EQUAL(lasts(0, true), 0);
 	end();
@@ -164,7 +164,7 @@ static void deaf_devices(void)
 /* A process that is killed gets no entry, and stops clearing pages. */
 static void killed(void)
 {
-	begin(beat);
+	begin(beats_on);
 	shim.killed = true;
 	CU_ASSERT_EQUAL(add(0), -EINTR);
 	CU_ASSERT_EQUAL(table()->entry[0].asid, 0);

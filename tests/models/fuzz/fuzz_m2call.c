@@ -265,9 +265,9 @@ static void guest_step(struct input *in)
 	default:
 		before = *table();
 		ndp_guest_look(guest);
-		require(table()->beat != before.beat);
-		before.beat = table()->beat;
-		before.seen = table()->seen;
+		require(table()->heartbeat != before.heartbeat);
+		before.heartbeat = table()->heartbeat;
+		before.acknowledged = table()->acknowledged;
 		require(!memcmp(&before, table(), sizeof(before)));
 		break;
 	}

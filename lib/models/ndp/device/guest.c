@@ -71,7 +71,7 @@ static void *watch(void *arg)
 static void beat(struct ndp_guest *g)
 {
 	/* Relaxed: it only has to change. */
-	annex_atomic_store((uint64_t *)&g->table->beat, ++g->beat, ANNEX_RELAXED);
+	annex_atomic_store((uint64_t *)&g->table->heartbeat, ++g->beat, ANNEX_RELAXED);
 }
 
 /* Drop the clients whose entries have changed; NULL: all. They end at the same time, so it takes no
@@ -237,7 +237,7 @@ void ndp_guest_look(struct ndp_guest *g)
 	}
 	/* Release: those that are gone from the table are not served any more. */
 	if (now.change)
-		annex_atomic_store((uint64_t *)&g->table->seen, now.change, ANNEX_RELEASE);
+		annex_atomic_store((uint64_t *)&g->table->acknowledged, now.change, ANNEX_RELEASE);
 }
 
 static void *serve(void *arg)

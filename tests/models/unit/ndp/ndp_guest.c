@@ -240,7 +240,7 @@ static void found_in_the_table(void)
 	write_entry(&v, 5, 0, 0, 0);
 	ndp_guest_look(v.g);
 	CU_ASSERT_FALSE(is_served(&v, FIRST));
-	CU_ASSERT_EQUAL(v.table->seen, v.change);
+	CU_ASSERT_EQUAL(v.table->acknowledged, v.change);
 	CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ENODEV);
 	annex_m2_close(m2);
 	end(&v);
@@ -281,7 +281,7 @@ static void hostile_entries(void)
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		write_entry(&v, 3, 1 + i, all[i].base, all[i].bound);
 		ndp_guest_look(v.g);
-		CU_ASSERT_EQUAL(v.table->seen, v.change);
+		CU_ASSERT_EQUAL(v.table->acknowledged, v.change);
 	}
 	/* Two that overlap are neither's, whatever their numbers. */
 	write_entry(&v, 3, 100, FIRST, FIRST + REGION);
@@ -321,12 +321,12 @@ static void odd_for_ever(void)
 	m2 = client(&v, FIRST);
 	v.table->change++;
 	v.table->entry[0].asid = 0;
-	beat = v.table->beat;
-	seen = v.table->seen;
+	beat = v.table->heartbeat;
+	seen = v.table->acknowledged;
 	for (unsigned int i = 0; i < 5; i++)
 		ndp_guest_look(v.g);
-	CU_ASSERT_EQUAL(v.table->beat, beat + 5);
-	CU_ASSERT_EQUAL(v.table->seen, seen);
+	CU_ASSERT_EQUAL(v.table->heartbeat, beat + 5);
+	CU_ASSERT_EQUAL(v.table->acknowledged, seen);
 	CU_ASSERT_EQUAL(annex_m2_poll(m2, 1, NULL), -ENOENT);
 	/* It is started again, and has another table. */
 	make_table(&v, 2);
@@ -500,10 +500,10 @@ static void as_many_as_there_are(void)
 	for (unsigned int i = 0; i < n; i++)
 		served += is_served(&v, FIRST + i * room);
 	CU_ASSERT_EQUAL(served, n);
-	beat = v.table->beat;
+	beat = v.table->heartbeat;
 	v.table->magic = 0;
 	ndp_guest_look(v.g);
-	CU_ASSERT(v.table->beat - beat > n);
+	CU_ASSERT(v.table->heartbeat - beat > n);
 	for (unsigned int i = 0; i < n; i++)
 		CU_ASSERT_FALSE(is_served(&v, FIRST + i * room));
 	end(&v);
