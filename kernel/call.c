@@ -67,7 +67,7 @@ long annex_call(const struct annex_caller *by, const struct annex_call *calls, s
 	err = call_copy(by, call, &args, cmd, at);
 	if (err)
 		return err;
-	if (!call->first && !READ_ONCE(*by->greeted))
+	if (!call->first && !READ_ONCE(*by->version_checked))
 		return annex_refused(by->dev, by->refusals, -EPROTO, "call 0x%x before the first",
 				     _IOC_NR(cmd));
 	if (!call->reads && !(by->file->f_mode & FMODE_WRITE))

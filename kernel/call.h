@@ -34,7 +34,7 @@ struct annex_call {
  * struct annex_caller - An open file.
  * @self: first argument of the functions.
  * @file: the file.
- * @greeted: set by the first call.
+ * @version_checked: set by the first call, which compares the ABI versions.
  * @lock: lock of calls that are locked; NULL: the table has none.
  * @gone: read under @lock; true: locked calls are -ENODEV.
  * @dev: device, for lines in the kernel's log.
@@ -43,7 +43,7 @@ struct annex_call {
 struct annex_caller {
 	void *self;
 	const struct file *file;
-	const bool *greeted;
+	const bool *version_checked;
 	struct mutex *lock; /* held for locked calls */
 	const bool *gone;
 	struct device *dev;

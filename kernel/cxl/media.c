@@ -388,7 +388,7 @@ static int media_request_vectors(struct annex_media *media, const u8 *policy, in
 	return err;
 }
 
-static void media_drop_vectors(struct annex_media *media)
+static void media_free_vectors(struct annex_media *media)
 {
 	for (u32 message = 0; message < VECTORS; message++)
 		if (media->irqs & BIT(message))
@@ -425,7 +425,7 @@ static int media_use_vectors(struct annex_media *media, int vectors)
 		err = media_request_vectors(media, policy, vectors);
 	if (err) {
 		media_write_policy(media, media->saved_policy);
-		media_drop_vectors(media);
+		media_free_vectors(media);
 	}
 	return err;
 }
@@ -503,7 +503,7 @@ void annex_media_end(struct annex_media *media)
 {
 	if (media->interrupts) {
 		media_write_policy(media, media->saved_policy);
-		media_drop_vectors(media);
+		media_free_vectors(media);
 	}
 	mutex_lock(&media->talk);
 	mutex_lock(&media->lock);

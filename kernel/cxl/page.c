@@ -140,7 +140,7 @@ bool annex_page_idle(struct annex_range *r)
 	return true;
 }
 
-bool annex_page_strike(struct annex_range *r, u64 first, u64 last)
+bool annex_page_mark_poison(struct annex_range *r, u64 first, u64 last)
 {
 	u64 from = first >> PAGE_SHIFT, end = (last >> PAGE_SHIFT) + 1;
 
@@ -153,12 +153,12 @@ bool annex_page_strike(struct annex_range *r, u64 first, u64 last)
 	return true;
 }
 
-void annex_page_struck(struct annex_range *r, u64 first, u64 last)
+void annex_page_unmap_poison(struct annex_range *r, u64 first, u64 last)
 {
 	u64 from = round_down(first, PAGE_SIZE);
 
 	page_zap(r, from, round_down(last, PAGE_SIZE) + PAGE_SIZE - from);
-	WRITE_ONCE(r->struck, r->struck + 1);
+	WRITE_ONCE(r->poison_count, r->poison_count + 1);
 }
 
 static int page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags)
@@ -167,8 +167,8 @@ static int page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned l
 	u64 first = PFN_PHYS(pfn) - r->base, last = min(first + PFN_PHYS(n), r->cached) - 1;
 
 	down_write(&r->view);
-	if (annex_page_strike(r, first, last))
-		annex_page_struck(r, first, last);
+	if (annex_page_mark_poison(r, first, last))
+		annex_page_unmap_poison(r, first, last);
 	up_write(&r->view);
 	annex_range_wake(r);
 	return 0;

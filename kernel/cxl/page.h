@@ -35,11 +35,11 @@ void annex_page_end(struct annex_range *r);
  */
 bool annex_page_idle(struct annex_range *r);
 /*
- * annex_page_strike() - Mark the pages of bytes @first to @last as poisoned. Returns whether one of
- * them is new: then annex_page_struck() must remove them from page tables. Under the view.
+ * annex_page_mark_poison() - Mark the pages of bytes @first to @last as poisoned. Returns whether
+ * one of them is new: then annex_page_unmap_poison() must unmap them. Under the view.
  */
-bool annex_page_strike(struct annex_range *r, u64 first, u64 last);
-void annex_page_struck(struct annex_range *r, u64 first, u64 last);
+bool annex_page_mark_poison(struct annex_range *r, u64 first, u64 last);
+void annex_page_unmap_poison(struct annex_range *r, u64 first, u64 last);
 
 /* export.c: memory of a range as dma-bufs, for direct access by other devices. */
 int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
@@ -56,10 +56,10 @@ void annex_poison_apply(struct annex_range *r);
 void annex_poison_update(struct annex_hdm *hdm);
 /*
  * annex_poison_list() - Copy runs of poisoned pages to @list, which has @room for them, without the
- * first @first. Returns the number of runs; @struck: the range's @struck with this list.
+ * first @first. Returns the number of runs; @count: the range's @poison_count with this list.
  */
 u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
-		      u64 *struck);
+		      u64 *count);
 /* annex_poison_records() - The same of a device's list. */
 u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 first, u32 room);
 

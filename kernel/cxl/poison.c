@@ -25,17 +25,17 @@ static void poison_apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 	down_write(&r->view);
 	/* If each page has bytes of all members, all pages from first to last are affected. */
 	if (r->n == 1 || (u64)r->granularity * r->n <= PAGE_SIZE) {
-		news = annex_page_strike(r, first, last);
+		news = annex_page_mark_poison(r, first, last);
 		at = end;
 	}
 	for (; at < end; at = stop) {
 		stop = min(end, round_down(at, r->granularity) + r->granularity);
-		news |= annex_page_strike(r, poison_offset_of(r, p, at),
-					  poison_offset_of(r, p, stop - 1));
+		news |= annex_page_mark_poison(r, poison_offset_of(r, p, at),
+					       poison_offset_of(r, p, stop - 1));
 		cond_resched();
 	}
 	if (news)
-		annex_page_struck(r, first, last);
+		annex_page_unmap_poison(r, first, last);
 	up_write(&r->view);
 }
 
@@ -72,13 +72,13 @@ void annex_poison_update(struct annex_hdm *hdm)
 }
 
 u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
-		      u64 *struck)
+		      u64 *count)
 {
 	unsigned long pages = r->bytes >> PAGE_SHIFT, at = 0, end;
 	u32 n = 0;
 
 	down_read(&r->view);
-	*struck = r->struck;
+	*count = r->poison_count;
 	while (at < pages) {
 		at = find_next_bit(r->bad, pages, at);
 		if (at >= pages)

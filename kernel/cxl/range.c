@@ -275,7 +275,7 @@ static int range_release_decoders(struct annex_range *r)
 			err = -ENOTRECOVERABLE;
 		annex_dvsec_disable(hdm);
 	}
-	annex_route_drop(&r->route);
+	annex_route_put(&r->route);
 	return err;
 }
 

@@ -68,7 +68,7 @@ enum annex_range_state {
  * @route: the hops between the window and the members.
  * @view: protects the members below.
  * @bad: bitmap of poisoned pages; bits are only set.
- * @struck: number of times that @bad has grown; also read without the view.
+ * @poison_count: number of times that bits of @bad were set; also read without the view.
  * @uncached: bitmap of uncached pages in use.
  * @pieces: pieces of the uncached part.
  * @users: open files, whose mappings may have pages.
@@ -98,7 +98,7 @@ struct annex_range {
 	struct annex_route route;
 	struct rw_semaphore view;
 	unsigned long *bad;
-	u64 struck;
+	u64 poison_count;
 	unsigned long *uncached;
 	struct list_head pieces;
 	struct list_head users;

@@ -292,11 +292,11 @@ int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsi
 	for (u32 p = 0; p < n && !err; p++)
 		err = route_add_member(r, members[p], p);
 	if (err)
-		annex_route_drop(r);
+		annex_route_put(r);
 	return err;
 }
 
-void annex_route_drop(struct annex_route *r)
+void annex_route_put(struct annex_route *r)
 {
 	while (r->nhops)
 		route_put_port(r->hops[--r->nhops].port);
@@ -316,7 +316,7 @@ static bool route_is_below(const struct annex_route *r, u32 p, u32 hop)
 static int route_plan_hop(struct annex_route *r, u32 hop, u32 above)
 {
 	struct annex_hop *h = &r->hops[hop];
-	u8 seen[ANNEX_HDM_MEMBERS];
+	u8 targets[ANNEX_HDM_MEMBERS];
 	u32 n = 0;
 
 	h->above = above;
@@ -324,18 +324,18 @@ static int route_plan_hop(struct annex_route *r, u32 hop, u32 above)
 	h->list = 0;
 	for (u32 p = 0; p < r->n; p++)
 		if (route_is_below(r, p, hop))
-			seen[n++] = r->at[p][h->level].target;
-	while (h->ways < n && (!h->ways || seen[h->ways] != seen[0])) {
-		h->list |= (u64)seen[h->ways] << (8 * h->ways);
+			targets[n++] = r->at[p][h->level].target;
+	while (h->ways < n && (!h->ways || targets[h->ways] != targets[0])) {
+		h->list |= (u64)targets[h->ways] << (8 * h->ways);
 		h->ways++;
 	}
 	for (u32 i = 0; i < n; i++)
-		if (seen[i] != seen[i % h->ways])
+		if (targets[i] != targets[i % h->ways])
 			return -EOPNOTSUPP;
 	/* A target may occur only once in this order. */
 	for (u32 i = 1; i < h->ways; i++)
 		for (u32 j = 0; j < i; j++)
-			if (seen[i] == seen[j])
+			if (targets[i] == targets[j])
 				return -EOPNOTSUPP;
 	if (!is_power_of_2(h->ways) || n % h->ways)
 		return -EOPNOTSUPP;

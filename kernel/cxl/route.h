@@ -63,7 +63,7 @@ struct annex_route {
  * Errors have a line.
  */
 int annex_route_find(struct annex_route *r, struct pci_dev *const *members, unsigned int n);
-void annex_route_drop(struct annex_route *r);
+void annex_route_put(struct annex_route *r);
 /* annex_route_plan() - Check that a window leads to the members in their order. -EOPNOTSUPP. */
 int annex_route_plan(struct annex_route *r, const struct annex_window *w);
 /* annex_route_end() - First address above all that its decoders cover. */

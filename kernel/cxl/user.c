@@ -100,7 +100,7 @@ static __poll_t user_poll(struct file *file, struct poll_table_struct *wait)
 			user_poll_device(r->members[i], file, wait);
 	if (annex_media_has(&user->hdm->media, &user->reader))
 		ready |= EPOLLIN | EPOLLRDNORM;
-	if (r && READ_ONCE(r->struck) != READ_ONCE(user->struck))
+	if (r && READ_ONCE(r->poison_count) != READ_ONCE(user->poison_count))
 		ready |= EPOLLPRI;
 	if (user_is_gone(user->hdm))
 		ready |= EPOLLHUP | EPOLLERR;
@@ -161,7 +161,7 @@ static ssize_t user_read(struct file *file, char __user *to, size_t bytes, loff_
 }
 
 /* Fill in all members that need no mailbox command. Under the ranges' lock. */
-static void user_tell(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
+static void user_fill_info(struct annex_hdm *hdm, struct annex_ioc_hdm_info *args)
 {
 	*args = (struct annex_ioc_hdm_info){
 		.size = sizeof(*args),
@@ -193,7 +193,7 @@ static long user_info(void *self, void *arg)
 		annex_ranges_unlock();
 		return -ENODEV;
 	}
-	user_tell(hdm, args);
+	user_fill_info(hdm, args);
 	annex_ranges_unlock();
 	r = annex_range_of(hdm);
 	if (r) {
@@ -207,7 +207,7 @@ static long user_info(void *self, void *arg)
 	if (abi != ANNEX_ABI)
 		return annex_hdm_refuse(hdm, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 					ANNEX_ABI);
-	WRITE_ONCE(user->greeted, true); /* calls read it without a lock */
+	WRITE_ONCE(user->version_checked, true); /* calls read it without a lock */
 	return 0;
 }
 
@@ -377,12 +377,12 @@ static int user_rescan(struct annex_user *user)
  * A list that is read in parts is as old as its first part: poison that arrives meanwhile is still
  * unread after the last part.
  */
-static void user_note_told(struct annex_user *user, u32 first, bool last, u64 struck)
+static void user_note_read(struct annex_user *user, u32 first, bool last, u64 count)
 {
 	if (!first)
-		WRITE_ONCE(user->telling, struck);
+		WRITE_ONCE(user->list_count, count);
 	if (last)
-		WRITE_ONCE(user->struck, READ_ONCE(user->telling));
+		WRITE_ONCE(user->poison_count, READ_ONCE(user->list_count));
 }
 
 static long user_poison(void *self, void *arg)
@@ -393,7 +393,7 @@ static long user_poison(void *self, void *arg)
 	struct annex_range *r = device ? NULL : user_range_of(user);
 	u32 room = args->count, first = args->first, told;
 	struct annex_ioc_seg *list;
-	u64 struck = 0;
+	u64 count = 0;
 	int err = 0;
 
 	if (args->flags & ~(ANNEX_POISON_RESCAN | ANNEX_POISON_DEVICE) || room > LIST_MOST)
@@ -409,12 +409,12 @@ static long user_poison(void *self, void *arg)
 	if (!list)
 		return -ENOMEM;
 	args->count = device ? annex_poison_records(user->hdm, list, first, room)
-			     : annex_poison_list(r, list, first, room, &struck);
+			     : annex_poison_list(r, list, first, room, &count);
 	told = min(args->count - min(args->count, first), room);
 	if (copy_to_user(u64_to_user_ptr(args->list), list, told * sizeof(*list)))
 		err = -EFAULT;
 	else if (!device)
-		user_note_told(user, first, args->count <= (u64)first + room, struck);
+		user_note_read(user, first, args->count <= (u64)first + room, count);
 	kvfree(list);
 	return err;
 }
@@ -442,7 +442,7 @@ static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	const struct annex_caller by = {
 		.self = user,
 		.file = file,
-		.greeted = &user->greeted,
+		.version_checked = &user->version_checked,
 		.dev = &hdm->dev,
 		.refusals = &hdm->refusals,
 	};

@@ -18,11 +18,11 @@ struct annex_range;
  * @hdm: the device.
  * @file: the file, which frees this structure.
  * @mapping: address space whose mappings show the range.
- * @greeted: the ABI versions have been compared.
+ * @version_checked: the ABI versions have been compared.
  * @range: range that the file has joined, for good; written under @reading.
  * @list: entry in the range's users (the range's view).
- * @struck: value of the range's @struck whose poison list the file has read.
- * @telling: value of the range's @struck when the first part of a list was copied.
+ * @poison_count: value of the range's @poison_count whose poison list the file has read.
+ * @list_count: value of the range's @poison_count when the first part of a list was copied.
  * @reading: serialises read() and the calls that join a range.
  * @reader: position in the events (@reading).
  */
@@ -30,10 +30,10 @@ struct annex_user {
 	struct annex_hdm *hdm;
 	struct file *file;
 	struct address_space *mapping;
-	bool greeted;
+	bool version_checked;
 	struct annex_range *range;
 	struct list_head list;
-	u64 struck, telling;
+	u64 poison_count, list_count;
 	struct mutex reading; /* protects the position and the range */
 	struct annex_reader reader;
 };

@@ -231,7 +231,8 @@ static bool window_is_alone(const struct place *p, const struct resource *res)
 }
 
 /* The end of an entry in @taken that overlaps; 0: there is none. */
-static u64 window_end_of_hit(const struct annex_taken *taken, unsigned int n, u64 base, u64 bytes)
+static u64 window_end_of_overlap(const struct annex_taken *taken, unsigned int n, u64 base,
+				 u64 bytes)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (taken[i].base < base + bytes && base < taken[i].base + taken[i].bytes)
@@ -242,7 +243,7 @@ static u64 window_end_of_hit(const struct annex_taken *taken, unsigned int n, u6
 struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 floor,
 				   const struct annex_taken *taken, unsigned int n)
 {
-	u64 at = max(w->base, floor), end = w->base + w->bytes, base, hit;
+	u64 at = max(w->base, floor), end = w->base + w->bytes, base, overlap;
 	struct resource *res = NULL;
 	struct place place;
 
@@ -251,9 +252,9 @@ struct resource *annex_window_take(const struct annex_window *w, u64 bytes, u64 
 		base = ALIGN(at, CXL_GRANULE);
 		if (base >= end || bytes > end - base)
 			break;
-		hit = window_end_of_hit(taken, n, base, bytes);
-		at = hit ? hit : base + CXL_GRANULE;
-		if (hit)
+		overlap = window_end_of_overlap(taken, n, base, bytes);
+		at = overlap ? overlap : base + CXL_GRANULE;
+		if (overlap)
 			continue;
 		res = request_mem_region(base, bytes, "annex");
 		if (res && !window_is_alone(&place, res)) {

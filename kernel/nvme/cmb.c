@@ -9,7 +9,7 @@
 #include "ctrl.h"
 
 #define CMB_MOST SZ_1G /* the rest of larger controller memory is not used */
-#define WIPE_STEP SZ_1M
+#define CLEAR_STEP SZ_1M
 
 static u32 cmb_flags_of(u32 cmbsz)
 {
@@ -51,7 +51,7 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 		return 0;
 	cmb->bytes = bytes;
 	bytes = min(bytes, end - offset);
-	cmb->seen = bytes;
+	cmb->visible = bytes;
 	bytes = min_t(u64, bytes, CMB_MOST);
 	cmb->phys = pci_resource_start(pdev, bar) + offset;
 	cmb->bus = pci_bus_address(pdev, bar) + offset;
@@ -100,12 +100,12 @@ void annex_cmb_give(struct annex_ctrl *ctrl, u32 first, u32 count)
 	bitmap_clear(ctrl->cmb.taken, first, count);
 }
 
-int annex_cmb_wipe(struct annex_ctrl *ctrl)
+int annex_cmb_clear(struct annex_ctrl *ctrl)
 {
 	struct annex_cmb *cmb = &ctrl->cmb;
 
-	for (u64 at = 0; cmb->pages && cmb->used && at < cmb->seen; at += WIPE_STEP) {
-		u64 bytes = min_t(u64, cmb->seen - at, WIPE_STEP);
+	for (u64 at = 0; cmb->pages && cmb->used && at < cmb->visible; at += CLEAR_STEP) {
+		u64 bytes = min_t(u64, cmb->visible - at, CLEAR_STEP);
 		void __iomem *to = ioremap_wc(cmb->phys + at, bytes);
 
 		if (!to)
@@ -118,7 +118,7 @@ int annex_cmb_wipe(struct annex_ctrl *ctrl)
 	return 0;
 }
 
-bool annex_cmb_hits(const struct annex_ctrl *ctrl, u64 addr, u64 bytes)
+bool annex_cmb_overlaps(const struct annex_ctrl *ctrl, u64 addr, u64 bytes)
 {
 	const struct annex_cmb *cmb = &ctrl->cmb;
 

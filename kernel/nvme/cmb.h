@@ -17,7 +17,7 @@ struct annex_ctrl;
  * @bytes: bytes from @bus on that the controller decodes itself.
  * @phys: physical address for the CPU.
  * @bus: address in commands.
- * @seen: bytes from @phys on that the CPU can access.
+ * @visible: bytes from @phys on that the CPU can access.
  * @taken: bitmap of pages in use.
  * @used: an owner may have left data in it.
  */
@@ -27,7 +27,7 @@ struct annex_cmb {
 	u64 bytes;
 	phys_addr_t phys;
 	u64 bus;
-	u64 seen;
+	u64 visible;
 	unsigned long *taken;
 	bool used;
 };
@@ -40,9 +40,9 @@ void annex_cmb_begin(struct annex_ctrl *ctrl);
 /* annex_cmb_take() - Allocate @count contiguous pages from *@first on. 0 or -ENOSPC. */
 int annex_cmb_take(struct annex_ctrl *ctrl, u32 count, u32 *first);
 void annex_cmb_give(struct annex_ctrl *ctrl, u32 first, u32 count);
-/* annex_cmb_wipe() - Zero what the last owner may have left in it. 0 or -ENOMEM. */
-int annex_cmb_wipe(struct annex_ctrl *ctrl);
-/* annex_cmb_hits() - Whether the controller would decode some of these addresses itself. */
-bool annex_cmb_hits(const struct annex_ctrl *ctrl, u64 addr, u64 bytes);
+/* annex_cmb_clear() - Clear the data that the last owner may have left in it. 0 or -ENOMEM. */
+int annex_cmb_clear(struct annex_ctrl *ctrl);
+/* annex_cmb_overlaps() - Whether the controller would decode some of these addresses itself. */
+bool annex_cmb_overlaps(const struct annex_ctrl *ctrl, u64 addr, u64 bytes);
 
 #endif

@@ -60,7 +60,7 @@ int annex_ctrl_domain(struct annex_ctrl *ctrl)
 	return annex_refuse(ctrl, -EPERM, "its IOMMU group's type must be DMA: use annex bind");
 }
 
-bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr)
+bool annex_ctrl_is_coherent(struct annex_ctrl *ctrl, dma_addr_t addr)
 {
 	if (!ctrl->iommu)
 		return !dma_need_sync(&ctrl->pdev->dev, addr);
@@ -68,7 +68,7 @@ bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr)
 	return !ctrl->pdev->untrusted && dev_is_dma_coherent(&ctrl->pdev->dev);
 }
 
-int annex_ctrl_unseen(struct annex_ctrl *ctrl)
+int annex_ctrl_refuse_incoherent(struct annex_ctrl *ctrl)
 {
 	return annex_refuse(ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
 }

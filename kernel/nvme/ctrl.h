@@ -61,13 +61,13 @@ struct annex_shadow {
  *	pin it.
  * @view: protects user page tables: held for reading to insert a page, for writing to change the
  *	pages that faults insert. Taken for reading under the caller's mmap_lock.
- * @open: faults insert doorbells and controller memory rather than @sink (@view).
+ * @open: faults insert doorbells and controller memory rather than @dummy (@view).
  * @gone: the controller was removed, or failed a reset. Written under @lock and @view.
  * @asleep: the controller has no power or does not answer, until annex_ctrl_wake().
  * @bar: mapped BAR 0.
  * @bar_bytes: size of BAR 0.
  * @door_bytes: bytes of doorbells from 0x1000 on, in pages without other registers.
- * @sink: page that mappings show in place of doorbells and controller memory.
+ * @dummy: page that mappings show in place of doorbells and controller memory.
  * @cap: CAP register.
  * @queues: number of I/O queue pairs that the controller grants.
  * @vectors: number of interrupt vectors; the first is the admin queue's.
@@ -92,7 +92,7 @@ struct annex_ctrl {
 	void __iomem *bar;
 	resource_size_t bar_bytes;
 	u32 door_bytes;
-	struct page *sink;
+	struct page *dummy;
 	u64 cap;
 	u32 queues;
 	u32 vectors;
@@ -154,13 +154,13 @@ int annex_ctrl_domain(struct annex_ctrl *ctrl);
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid);
 
 /*
- * annex_ctrl_sees() - Whether the controller and the CPU access the memory at @addr coherently.
- * Both poll queues, so neither bounce buffers nor incoherent caches would work.
+ * annex_ctrl_is_coherent() - Whether the controller and the CPU access the memory at @addr
+ * coherently. Both poll queues, so neither bounce buffers nor incoherent caches would work.
  */
-bool annex_ctrl_sees(struct annex_ctrl *ctrl, dma_addr_t addr);
+bool annex_ctrl_is_coherent(struct annex_ctrl *ctrl, dma_addr_t addr);
 
-/* annex_ctrl_unseen() - Refuse a mapping that is not coherent: -EOPNOTSUPP, with a line. */
-int annex_ctrl_unseen(struct annex_ctrl *ctrl);
+/* annex_ctrl_refuse_incoherent() - Refuse an incoherent mapping: -EOPNOTSUPP, with a line. */
+int annex_ctrl_refuse_incoherent(struct annex_ctrl *ctrl);
 
 /* annex_shadow_init() - Allocate the pages, if @supported. 0 or -ENOMEM. */
 int annex_shadow_init(struct annex_ctrl *ctrl, bool supported);

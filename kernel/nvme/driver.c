@@ -46,7 +46,7 @@ static void driver_free(struct device *dev)
 	struct annex_ctrl *ctrl = container_of(dev, struct annex_ctrl, dev);
 
 	annex_node_exit(dev);
-	__free_page(ctrl->sink);
+	__free_page(ctrl->dummy);
 	kfree(ctrl);
 }
 
@@ -64,12 +64,12 @@ static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 
 	if (!ctrl)
 		return ERR_PTR(-ENOMEM);
-	ctrl->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (ctrl->sink)
+	ctrl->dummy = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (ctrl->dummy)
 		err = annex_node_init(&ctrl->dev, &ctrl->cdev, pdev, &ctrl_node);
 	if (err) {
-		if (ctrl->sink)
-			__free_page(ctrl->sink);
+		if (ctrl->dummy)
+			__free_page(ctrl->dummy);
 		kfree(ctrl);
 		return ERR_PTR(err);
 	}

@@ -80,8 +80,8 @@ static int map_host(struct annex_map *map)
 	if (dma_mapping_error(dma, map->addr))
 		return -ENOMEM;
 	map->live = true;
-	if (!annex_ctrl_sees(map->ctrl, map->addr))
-		return annex_ctrl_unseen(map->ctrl);
+	if (!annex_ctrl_is_coherent(map->ctrl, map->addr))
+		return annex_ctrl_refuse_incoherent(map->ctrl);
 	return map_one_seg(map, map->addr);
 }
 
@@ -100,13 +100,13 @@ static int map_cmb(struct annex_map *map)
 	return map_one_seg(map, ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE);
 }
 
-void annex_map_cut(struct annex_map *map)
+void annex_map_unmap(struct annex_map *map)
 {
 	struct annex_ctrl *ctrl = map->ctrl;
 
 	switch (map->kind) {
 	case ANNEX_MAP_USER:
-		annex_pin_cut(map);
+		annex_pin_unmap(map);
 		break;
 	case ANNEX_MAP_HOST:
 		if (map->live)
@@ -117,7 +117,7 @@ void annex_map_cut(struct annex_map *map)
 			annex_cmb_give(ctrl, map->first, map->bytes / ANNEX_PAGE);
 		break;
 	case ANNEX_MAP_DMABUF:
-		annex_peer_cut(map);
+		annex_peer_unmap(map);
 		break;
 	}
 	if (map->live && map->id) /* without an identifier it was never counted in @maps */
@@ -126,7 +126,7 @@ void annex_map_cut(struct annex_map *map)
 }
 
 /* Free the pages and their charge, without the lock. */
-static void map_drop(struct annex_map *map)
+static void map_free(struct annex_map *map)
 {
 	if (map->kind == ANNEX_MAP_USER)
 		annex_unpin(map);
@@ -181,7 +181,7 @@ static int map_publish(struct annex_owner *owner, struct annex_map *map)
 	int err;
 
 	for (u32 i = 0; map->kind != ANNEX_MAP_CMB && i < map->nsegs; i++)
-		if (annex_cmb_hits(ctrl, map->segs[i].addr, map->segs[i].bytes))
+		if (annex_cmb_overlaps(ctrl, map->segs[i].addr, map->segs[i].bytes))
 			return annex_refuse(ctrl, -EADDRINUSE, "map: address of its own memory");
 	down_write(&ctrl->view);
 	/* Cyclic: page tables may still have pages of an identifier that was freed recently. */
@@ -237,7 +237,7 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 	}
 	if (err) {
 		kvfree(*segs);
-		annex_map_cut(map);
+		annex_map_unmap(map);
 		return err;
 	}
 	memcpy(*segs, map->segs, map->nsegs * sizeof(**segs));
@@ -271,7 +271,7 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	}
 	trace_annex_map(&ctrl->dev, args->id, args->kind, args->bytes, err);
 	if (err)
-		map_drop(map);
+		map_free(map);
 	return err;
 }
 
@@ -302,16 +302,16 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		xa_erase(&owner->maps, id);
 		up_write(&ctrl->view);
 		annex_view_forget(ctrl, map);
-		annex_map_cut(map);
+		annex_map_unmap(map);
 	}
 	mutex_unlock(&ctrl->lock);
 	trace_annex_unmap(&ctrl->dev, id, err);
 	if (!err)
-		map_drop(map);
+		map_free(map);
 	return err;
 }
 
-void annex_map_cut_all(struct annex_owner *owner, struct list_head *list)
+void annex_map_unmap_all(struct annex_owner *owner, struct list_head *list)
 {
 	struct annex_map *map;
 	unsigned long id;
@@ -324,16 +324,16 @@ void annex_map_cut_all(struct annex_owner *owner, struct list_head *list)
 	up_write(&owner->ctrl->view);
 	list_for_each_entry(map, list, list) {
 		annex_view_forget(owner->ctrl, map);
-		annex_map_cut(map);
+		annex_map_unmap(map);
 	}
 }
 
-void annex_map_drop_all(struct list_head *list)
+void annex_map_free_all(struct list_head *list)
 {
 	struct annex_map *map, *next;
 
 	list_for_each_entry_safe(map, next, list, list)
-		map_drop(map);
+		map_free(map);
 }
 
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr)

@@ -79,16 +79,16 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 /* annex_map_remove() - ANNEX_IOC_UNMAP. */
 int annex_map_remove(struct annex_owner *owner, u32 id);
 /*
- * annex_map_cut() - Unmap memory without queues in it from the controller. Under the controller's
- * lock.
+ * annex_map_unmap() - Unmap memory, without queues in it, from the controller. Under the
+ * controller's lock.
  */
-void annex_map_cut(struct annex_map *map);
+void annex_map_unmap(struct annex_map *map);
 /*
- * annex_map_cut_all() - Unmap all memory of @owner, which has no queues, from the controller. Under
- * the controller's lock; the mappings go to @list, for annex_map_drop_all() without it.
+ * annex_map_unmap_all() - Unmap all memory of @owner, which has no queues, from the controller.
+ * Under the controller's lock; the mappings go to @list, for annex_map_free_all() without it.
  */
-void annex_map_cut_all(struct annex_owner *owner, struct list_head *list);
-void annex_map_drop_all(struct list_head *list);
+void annex_map_unmap_all(struct annex_owner *owner, struct list_head *list);
+void annex_map_free_all(struct list_head *list);
 /*
  * annex_map_addr() - Device address of @bytes from @offset on. -EINVAL: beyond the mapping;
  * -EOPNOTSUPP: not contiguous.
@@ -98,12 +98,12 @@ int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr
 /* pin.c: user memory. annex_pin() waits for the caller's page faults. */
 int annex_pin(struct annex_map *map, u64 addr);
 int annex_pin_map(struct annex_map *map);
-void annex_pin_cut(struct annex_map *map);
+void annex_pin_unmap(struct annex_map *map);
 void annex_unpin(struct annex_map *map);
 
 /* peer.c: a dma-buf. annex_peer_open() looks it up, annex_peer_map() attaches it. */
 int annex_peer_open(struct annex_map *map, int fd);
 int annex_peer_map(struct annex_map *map);
-void annex_peer_cut(struct annex_map *map);
+void annex_peer_unmap(struct annex_map *map);
 
 #endif

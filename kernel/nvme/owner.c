@@ -31,7 +31,7 @@ static void owner_revoke(struct work_struct *work)
 	if (ctrl->owner && map->live && !ctrl->gone) {
 		dev_warn(&ctrl->dev, "a dma-buf was taken away: reset\n");
 		annex_queue_reset(ctrl->owner);
-		annex_map_cut(map);
+		annex_map_unmap(map);
 	}
 	mutex_unlock(&ctrl->lock);
 }
@@ -40,7 +40,7 @@ static void owner_revoke(struct work_struct *work)
 static void owner_end(struct annex_owner *owner, struct list_head *maps)
 {
 	annex_queue_forget(owner);
-	annex_map_cut_all(owner, maps);
+	annex_map_unmap_all(owner, maps);
 }
 
 void annex_owner_evict(struct annex_ctrl *ctrl)
@@ -53,7 +53,7 @@ void annex_owner_evict(struct annex_ctrl *ctrl)
 		owner_end(ctrl->owner, &maps);
 	annex_ctrl_free(ctrl);
 	mutex_unlock(&ctrl->lock);
-	annex_map_drop_all(&maps);
+	annex_map_free_all(&maps);
 }
 
 void annex_owner_pause(struct annex_ctrl *ctrl)
@@ -139,9 +139,9 @@ static int owner_open(struct inode *inode, struct file *file)
 	else
 		err = owner_may_open(ctrl);
 	if (!err)
-		err = annex_cmb_wipe(ctrl);
+		err = annex_cmb_clear(ctrl);
 	if (!err) {
-		clear_page(page_address(ctrl->sink));
+		clear_page(page_address(ctrl->dummy));
 		ctrl->cmb.used = true; /* commands reach all of it, also unmapped parts */
 		ctrl->owner = owner;
 		atomic64_inc(&ctrl->count.opens);
@@ -163,12 +163,12 @@ static int owner_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&ctrl->lock);
 	/* Commands may be in flight, and the admin queue may have been rung. */
-	if (!ctrl->gone && owner->greeted && file->f_mode & FMODE_WRITE)
+	if (!ctrl->gone && owner->version_checked && file->f_mode & FMODE_WRITE)
 		annex_queue_reset(owner);
 	owner_end(owner, &maps);
 	ctrl->owner = NULL;
 	mutex_unlock(&ctrl->lock);
-	annex_map_drop_all(&maps);
+	annex_map_free_all(&maps);
 	xa_destroy(&owner->maps);
 	xa_destroy(&owner->queues);
 	kfree(owner);
@@ -208,7 +208,7 @@ static long owner_info(void *self, void *arg)
 	if (abi != ANNEX_ABI)
 		return annex_refuse(ctrl, -EPROTONOSUPPORT, "version %u, this is %u", abi,
 				    ANNEX_ABI);
-	WRITE_ONCE(owner->greeted, true); /* calls read it without a lock */
+	WRITE_ONCE(owner->version_checked, true); /* calls read it without a lock */
 	return 0;
 }
 
@@ -330,7 +330,7 @@ static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	const struct annex_caller by = {
 		.self = owner,
 		.file = file,
-		.greeted = &owner->greeted,
+		.version_checked = &owner->version_checked,
 		.lock = &ctrl->lock,
 		.gone = &ctrl->gone,
 		.dev = &ctrl->dev,

@@ -17,14 +17,14 @@ struct annex_ctrl;
  * @maps: mappings by identifier; written under the controller's lock and its view.
  * @queues: queue pairs by identifier (the controller's lock).
  * @next: identifier at which the search for a free one begins.
- * @greeted: the ABI versions have been compared.
+ * @version_checked: the ABI versions have been compared.
  */
 struct annex_owner {
 	struct annex_ctrl *ctrl;
 	struct address_space *mapping;
 	struct xarray maps, queues;
 	u32 next;
-	bool greeted;
+	bool version_checked;
 };
 
 extern const struct file_operations annex_owner_ops;

@@ -85,8 +85,8 @@ static int peer_read_segs(struct annex_map *map)
 		at += sg_dma_len(sg);
 		if (from >= to)
 			continue;
-		if (!annex_ctrl_sees(map->ctrl, addr))
-			return annex_ctrl_unseen(map->ctrl);
+		if (!annex_ctrl_is_coherent(map->ctrl, addr))
+			return annex_ctrl_refuse_incoherent(map->ctrl);
 		if (!IS_ALIGNED(addr | (to - from), ANNEX_PAGE))
 			return annex_refuse(map->ctrl, -EOPNOTSUPP,
 					    "map: the dma-buf is not in pages of 4 KiB");
@@ -123,7 +123,7 @@ int annex_peer_map(struct annex_map *map)
 	return peer_read_segs(map);
 }
 
-void annex_peer_cut(struct annex_map *map)
+void annex_peer_unmap(struct annex_map *map)
 {
 	if (map->attach) {
 		dma_resv_lock(map->dmabuf->resv, NULL);

@@ -102,8 +102,8 @@ static int pin_read_segs(struct annex_map *map)
 	for_each_sgtable_dma_sg(&map->sgt, sg, i) {
 		u64 addr = sg_dma_address(sg), bytes = sg_dma_len(sg);
 
-		if (!annex_ctrl_sees(map->ctrl, addr))
-			return annex_ctrl_unseen(map->ctrl);
+		if (!annex_ctrl_is_coherent(map->ctrl, addr))
+			return annex_ctrl_refuse_incoherent(map->ctrl);
 		if (n && map->segs[n - 1].addr + map->segs[n - 1].bytes == addr)
 			map->segs[n - 1].bytes += bytes;
 		else
@@ -118,7 +118,7 @@ static int pin_unmappable(struct annex_map *map, int err)
 {
 	if (dma_max_mapping_size(&map->ctrl->pdev->dev) == SIZE_MAX)
 		return err;
-	return annex_ctrl_unseen(map->ctrl);
+	return annex_ctrl_refuse_incoherent(map->ctrl);
 }
 
 int annex_pin_map(struct annex_map *map)
@@ -139,7 +139,7 @@ int annex_pin_map(struct annex_map *map)
 	return pin_read_segs(map);
 }
 
-void annex_pin_cut(struct annex_map *map)
+void annex_pin_unmap(struct annex_map *map)
 {
 	if (!map->live)
 		return;

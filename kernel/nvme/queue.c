@@ -23,7 +23,7 @@ static irqreturn_t queue_completed(int irq, void *data)
 }
 
 /* Vector 0 is for the admin queue, which is polled; queue Q has vector Q. */
-static int queue_hook(struct annex_queue *q, int eventfd)
+static int queue_request_irq(struct annex_queue *q, int eventfd)
 {
 	struct annex_ctrl *ctrl = q->ctrl;
 	int err;
@@ -182,7 +182,7 @@ static int queue_delete_one(struct annex_ctrl *ctrl, u8 opcode, u32 qid)
  * Create both queues. If the controller refuses the submission queue, delete the completion queue.
  * If that fails, or a command ends without a status, reset the controller.
  */
-static int queue_tell(struct annex_owner *owner, const struct annex_queue *q, u32 *status)
+static int queue_create_both(struct annex_owner *owner, const struct annex_queue *q, u32 *status)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
 	int got = queue_create_cq(ctrl, q);
@@ -222,11 +222,11 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args)
 	if (!err)
 		err = queue_check_places(owner, q);
 	if (!err)
-		err = queue_hook(q, args->eventfd);
+		err = queue_request_irq(q, args->eventfd);
 	if (!err)
 		err = xa_reserve(&owner->queues, q->qid, GFP_KERNEL_ACCOUNT);
 	if (!err)
-		err = queue_tell(owner, q, &args->status);
+		err = queue_create_both(owner, q, &args->status);
 	trace_annex_queue(&ctrl->dev, q->qid, q->depth, err);
 	if (err) {
 		xa_release(&owner->queues, args->qid);

@@ -75,14 +75,14 @@ static unsigned long view_find_pfn(struct annex_ctrl *ctrl, struct annex_owner *
 	const struct annex_map *map;
 
 	if (!ctrl->open)
-		return page_to_pfn(ctrl->sink);
+		return page_to_pfn(ctrl->dummy);
 	if (thing && thing < FIRST_NEW)
 		return page_to_pfn(ctrl->shadow.page[thing - 1]);
 	if (!thing)
 		return ((pci_resource_start(ctrl->pdev, 0) + NVME_REG_DBS) >> PAGE_SHIFT) + page;
 	map = xa_load(&owner->maps, thing - FIRST_NEW);
 	if (!map || map->kind != ANNEX_MAP_CMB || page >= map->bytes >> PAGE_SHIFT)
-		return page_to_pfn(ctrl->sink);
+		return page_to_pfn(ctrl->dummy);
 	return (ctrl->cmb.phys >> PAGE_SHIFT) + map->first + page;
 }
 
@@ -98,7 +98,7 @@ static vm_fault_t view_fault(struct vm_fault *vmf)
 	down_read(&ctrl->view);
 	pfn = view_find_pfn(ctrl, owner, view_which(vma), page);
 	/* Cached: uncached reads could return old data before the zeroes leave the caches. */
-	if (pfn == page_to_pfn(ctrl->sink))
+	if (pfn == page_to_pfn(ctrl->dummy))
 		prot = vm_get_page_prot(vma->vm_flags);
 	ret = vmf_insert_pfn_prot(vma, vmf->address & PAGE_MASK, pfn, prot);
 	up_read(&ctrl->view);
@@ -159,7 +159,7 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 		return annex_refuse(ctrl, -EACCES, "mmap: opened for reading");
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return annex_refuse(ctrl, -EINVAL, "mmap: shared, and not executable");
-	if (!READ_ONCE(owner->greeted))
+	if (!READ_ONCE(owner->version_checked))
 		return annex_refuse(ctrl, -EPROTO, "mmap before ANNEX_IOC_INFO");
 	vm_flags_clear(vma, VM_MAYEXEC);
 	down_read(&ctrl->view);

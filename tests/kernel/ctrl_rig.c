@@ -148,7 +148,7 @@ static void fetch(void)
 		return;
 	ctrl_rig.last = sq[ctrl_rig.head];
 	ctrl_rig.head = (u16)((ctrl_rig.head + 1) % entries);
-	ctrl_rig.heard++;
+	ctrl_rig.fetched++;
 	ctrl_rig.next = (struct nvme_completion){.sq_head = ctrl_rig.head,
 						 .command_id = ctrl_rig.last.common.command_id};
 	ctrl_rig.next.status = (u16)(carry_out(&ctrl_rig.last, &ctrl_rig.next) << 1);

@@ -41,7 +41,7 @@ struct rig_page {
  * @status: status of commands with opcode @fails.
  * @fails: opcode of commands that fail; 0: none.
  * @lie: changes a completion before it is posted; returns false to drop it.
- * @heard: commands fetched.
+ * @fetched: number of commands fetched.
  * @last: the last of these.
  * @gone: all registers read as ones.
  * @others: further devices of its IOMMU group.
@@ -65,7 +65,7 @@ extern struct ctrl_rig {
 	u16 status;
 	u8 fails;
 	bool (*lie)(const struct nvme_command *cmd, struct nvme_completion *cqe);
-	u32 heard;
+	u32 fetched;
 	struct nvme_command last;
 	bool gone;
 	u32 others;

@@ -24,7 +24,7 @@ static void good(void)
 	/* The queue wraps around. */
 	for (u32 i = 0; i < 3 * ANNEX_ADMIN_DEPTH; i++)
 		CU_ASSERT_EQUAL(ctrl_ask(), 0);
-	CU_ASSERT_EQUAL(ctrl_rig.heard, 3 * ANNEX_ADMIN_DEPTH + 3);
+	CU_ASSERT_EQUAL(ctrl_rig.fetched, 3 * ANNEX_ADMIN_DEPTH + 3);
 	CU_ASSERT_EQUAL(shim.lines, 0);
 	ctrl_over();
 }
@@ -199,7 +199,7 @@ static void broken(void)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(lies); i++) {
 		u64 from;
-		u32 heard;
+		u32 fetched;
 
 		ctrl_make();
 		CU_ASSERT_EQUAL(ctrl_start(), 0);
@@ -211,9 +211,9 @@ static void broken(void)
 		CU_ASSERT_EQUAL(ctrl_ask(), lies[i].err);
 		CU_ASSERT(shim.us - from < 8 * SECOND);
 		CU_ASSERT(shim.lines >= 1);
-		heard = ctrl_rig.heard;
+		fetched = ctrl_rig.fetched;
 		CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
-		CU_ASSERT_EQUAL(ctrl_rig.heard, heard);
+		CU_ASSERT_EQUAL(ctrl_rig.fetched, fetched);
 		ctrl_rig.lie = NULL;
 		CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
 		CU_ASSERT_EQUAL(ctrl_rig.ctrl.resets, 1);
@@ -416,7 +416,7 @@ static void namespaces(void)
 static void sleeps(bool reachable)
 {
 	struct annex_ctrl *c = &ctrl_rig.ctrl;
-	u32 heard;
+	u32 fetched;
 
 	ctrl_make();
 	CU_ASSERT_EQUAL_FATAL(ctrl_start(), 0);
@@ -426,10 +426,10 @@ static void sleeps(bool reachable)
 	CU_ASSERT_EQUAL(ctrl_rig.shutdowns, reachable);
 	CU_ASSERT_EQUAL(shim.master, !reachable);
 	CU_ASSERT_FALSE(ctrl_rig.opened);
-	heard = ctrl_rig.heard;
+	fetched = ctrl_rig.fetched;
 	CU_ASSERT_EQUAL(ctrl_ask(), -EIO);
 	CU_ASSERT_EQUAL(ctrl_reset_it(), -EIO);
-	CU_ASSERT_EQUAL(ctrl_rig.heard, heard);
+	CU_ASSERT_EQUAL(ctrl_rig.fetched, fetched);
 	CU_ASSERT_FALSE(c->gone);
 	mutex_lock(&c->lock);
 	annex_ctrl_wake(c);

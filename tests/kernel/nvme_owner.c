@@ -15,7 +15,7 @@ static void rung(void)
 
 	ctrl_make();
 	CU_ASSERT_EQUAL(ctrl_start(), 0);
-	tail = ctrl_rig.heard;
+	tail = ctrl_rig.fetched;
 	for (u32 i = 0; i < 1000; i++) {
 		u32 ahead = 1 + (u32)random_next(&state) % (ANNEX_ADMIN_DEPTH - 1);
 		u32 n = 1 + (u32)random_next(&state) % 3;
@@ -94,7 +94,7 @@ static void forged(void)
 }
 
 /* An owner's data in controller memory is cleared, also where only commands can access it. */
-static void wiped(void)
+static void cleared(void)
 {
 	struct annex_cmb *cmb = &ctrl_rig.ctrl.cmb;
 	u8 *mem;
@@ -105,10 +105,10 @@ static void wiped(void)
 	CU_ASSERT_EQUAL(ctrl_start(), 0);
 	mem = shim.bar[RIG_CMB_BAR].mem;
 	memset(mem, 0x5a, shim.bar[RIG_CMB_BAR].bytes);
-	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
+	CU_ASSERT_EQUAL(annex_cmb_clear(&ctrl_rig.ctrl), 0);
 	CU_ASSERT_EQUAL(mem[PAGE_SIZE], 0x5a); /* there was no owner */
 	cmb->used = true;
-	CU_ASSERT_EQUAL(annex_cmb_wipe(&ctrl_rig.ctrl), 0);
+	CU_ASSERT_EQUAL(annex_cmb_clear(&ctrl_rig.ctrl), 0);
 	for (u32 i = 0; i < shim.bar[RIG_CMB_BAR].bytes; i++)
 		CU_ASSERT_EQUAL_FATAL(mem[i], i >= PAGE_SIZE && i < 9 * PAGE_SIZE ? 0 : 0x5a);
 	CU_ASSERT_FALSE(cmb->used);
@@ -116,4 +116,4 @@ static void wiped(void)
 }
 
 UNIT_SUITE(nvme_owner, {"rung doorbells", rung}, {"fetched early", fetched_early},
-	   {"forged completions and data", forged}, {"controller memory is wiped", wiped})
+	   {"forged completions and data", forged}, {"controller memory is cleared", cleared})
