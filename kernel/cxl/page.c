@@ -125,6 +125,11 @@ void annex_page_end(struct annex_range *r)
 /*
  * Each page has one reference of memremap_pages(); further ones are holders'. A page that is in no
  * page table and is not held stays so, so it is checked once.
+ *
+ * pgmap->ref does not tell: for MEMORY_DEVICE_GENERIC it counts one for each page from
+ * memremap_pages() to memunmap_pages(), however many references the pages have. Page references of
+ * holders never fall to 0, so page_free() is not called, and memunmap_pages() does not wait for
+ * them.
  */
 bool annex_page_idle(struct annex_range *r)
 {
