@@ -3,7 +3,6 @@
  * Calls by tables (ioctl): finds the row, copies and checks the arguments, and takes the lock
  * that the row asks for. Owns nothing.
  */
-#include <linux/mutex.h>
 #include <linux/uaccess.h>
 #include "call.h"
 
@@ -48,9 +47,11 @@ static long call_make(const struct annex_caller *by, const struct annex_call *ca
 
 	if (!call->locked)
 		return call->fn(by->self, args);
-	mutex_lock(by->lock);
-	err = *by->gone ? -ENODEV : call->fn(by->self, args);
-	mutex_unlock(by->lock);
+	err = by->lock(by->self);
+	if (err)
+		return err;
+	err = call->fn(by->self, args);
+	by->unlock(by->self);
 	return err;
 }
 

@@ -35,8 +35,8 @@ struct annex_call {
  * @self: first argument of the functions.
  * @file: the file.
  * @version_checked: set by the first call, which compares the ABI versions.
- * @lock: lock of calls that are locked; NULL: the table has none.
- * @gone: read under @lock; true: locked calls are -ENODEV.
+ * @lock: takes the lock of locked calls, or returns a negative errno; NULL: the table has none.
+ * @unlock: releases it.
  * @dev: device, for lines in the kernel's log.
  * @refusals: counter of refused calls.
  */
@@ -44,8 +44,8 @@ struct annex_caller {
 	void *self;
 	const struct file *file;
 	const bool *version_checked;
-	struct mutex *lock; /* held for locked calls */
-	const bool *gone;
+	int (*lock)(void *self);
+	void (*unlock)(void *self);
 	struct device *dev;
 	atomic64_t *refusals;
 };

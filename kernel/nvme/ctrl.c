@@ -9,6 +9,16 @@
 
 #define POLL_US 100
 
+void annex_ctrl_lock(struct annex_ctrl *ctrl)
+{
+	mutex_lock(&ctrl->lock);
+	while (ctrl->paused) {
+		mutex_unlock(&ctrl->lock);
+		wait_event(ctrl->wait, !READ_ONCE(ctrl->paused));
+		mutex_lock(&ctrl->lock);
+	}
+}
+
 /* Bridges do not access memory themselves. */
 static int ctrl_is_other(struct device *dev, void *data)
 {

@@ -58,12 +58,13 @@ struct annex_shadow {
  * @cdev: character device.
  * @pdev: PCI device; must not be accessed when @gone.
  * @lock: serialises calls, resets and removal. Never held while user memory is accessed, except to
- *	pin it.
+ *	pin it. Calls take it by annex_ctrl_lock().
  * @view: protects user page tables: held for reading to insert a page, for writing to change the
  *	pages that faults insert. Taken for reading under the caller's mmap_lock.
  * @open: faults insert doorbells and controller memory rather than @dummy (@view).
  * @gone: the controller was removed, or failed a reset. Written under @lock and @view.
  * @asleep: the controller has no power or does not answer, until annex_ctrl_wake().
+ * @paused: the PCI core is resetting the controller. Written under @lock.
  * @bar: mapped BAR 0.
  * @bar_bytes: size of BAR 0.
  * @door_bytes: bytes of doorbells from 0x1000 on, in pages without other registers.
@@ -77,7 +78,7 @@ struct annex_shadow {
  * @admin: admin queue.
  * @shadow: shadow doorbells.
  * @cmb: controller memory.
- * @wait: waiters in poll().
+ * @wait: waiters in poll(), and in annex_ctrl_lock().
  * @owner: the open file, or NULL.
  * @count: counters.
  */
@@ -88,7 +89,7 @@ struct annex_ctrl {
 	struct mutex lock; /* serialises calls */
 	struct rw_semaphore view;
 	bool open;
-	bool gone, asleep;
+	bool gone, asleep, paused;
 	void __iomem *bar;
 	resource_size_t bar_bytes;
 	u32 door_bytes;
@@ -107,6 +108,8 @@ struct annex_ctrl {
 	struct annex_count count;
 };
 
+/* annex_ctrl_lock() - Take @lock, once the PCI core is not resetting the controller. */
+void annex_ctrl_lock(struct annex_ctrl *ctrl);
 /* annex_ctrl_start() - Bring a controller up after probe. 0 or a negative errno. */
 int annex_ctrl_start(struct annex_ctrl *ctrl);
 /* annex_ctrl_stop() - Stop all accesses to memory. The controller is gone afterwards. */

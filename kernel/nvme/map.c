@@ -265,7 +265,7 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	INIT_WORK(&map->moved, moved);
 	err = map_prepare(map, args);
 	if (!err) {
-		mutex_lock(&ctrl->lock);
+		annex_ctrl_lock(ctrl);
 		err = map_locked(owner, map, args, segs);
 		mutex_unlock(&ctrl->lock);
 	}
@@ -287,7 +287,7 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 	struct annex_map *map;
 	int err = 0;
 
-	mutex_lock(&ctrl->lock);
+	annex_ctrl_lock(ctrl);
 	map = xa_load(&owner->maps, id);
 	if (ctrl->gone)
 		err = -ENODEV;

@@ -27,7 +27,7 @@ static void owner_revoke(struct work_struct *work)
 	struct annex_map *map = container_of(work, struct annex_map, moved);
 	struct annex_ctrl *ctrl = map->ctrl;
 
-	mutex_lock(&ctrl->lock);
+	annex_ctrl_lock(ctrl);
 	if (ctrl->owner && map->live && !ctrl->gone) {
 		dev_warn(&ctrl->dev, "a dma-buf was taken away: reset\n");
 		annex_queue_reset(ctrl->owner);
@@ -59,8 +59,10 @@ void annex_owner_evict(struct annex_ctrl *ctrl)
 void annex_owner_pause(struct annex_ctrl *ctrl)
 {
 	mutex_lock(&ctrl->lock);
+	WRITE_ONCE(ctrl->paused, true);
 	if (!ctrl->gone)
 		annex_view_close(ctrl);
+	mutex_unlock(&ctrl->lock);
 }
 
 static void owner_bring_up(struct annex_ctrl *ctrl)
@@ -73,8 +75,11 @@ static void owner_bring_up(struct annex_ctrl *ctrl)
 
 void annex_owner_resume(struct annex_ctrl *ctrl)
 {
+	mutex_lock(&ctrl->lock);
 	owner_bring_up(ctrl);
+	WRITE_ONCE(ctrl->paused, false);
 	mutex_unlock(&ctrl->lock);
+	wake_up_all(&ctrl->wait);
 }
 
 void annex_owner_sleep(struct annex_ctrl *ctrl, bool reachable)
@@ -131,7 +136,7 @@ static int owner_open(struct inode *inode, struct file *file)
 	owner->mapping = inode->i_mapping;
 	xa_init_flags(&owner->maps, XA_FLAGS_ALLOC1);
 	xa_init(&owner->queues);
-	mutex_lock(&ctrl->lock);
+	annex_ctrl_lock(ctrl);
 	if (ctrl->gone)
 		err = -ENODEV;
 	else if (ctrl->owner)
@@ -161,7 +166,7 @@ static int owner_release(struct inode *inode, struct file *file)
 	struct annex_ctrl *ctrl = owner->ctrl;
 	LIST_HEAD(maps);
 
-	mutex_lock(&ctrl->lock);
+	annex_ctrl_lock(ctrl);
 	/* Commands may be in flight, and the admin queue may have been rung. */
 	if (!ctrl->gone && owner->version_checked && file->f_mode & FMODE_WRITE)
 		annex_queue_reset(owner);
@@ -241,7 +246,7 @@ static long owner_identify(void *self, void *arg)
 
 	if (!data)
 		return -ENOMEM;
-	mutex_lock(&owner->ctrl->lock);
+	annex_ctrl_lock(owner->ctrl);
 	err = owner_identify_into(owner, args, data);
 	mutex_unlock(&owner->ctrl->lock);
 	if (!err && copy_to_user(u64_to_user_ptr(args->data), data, ANNEX_PAGE))
@@ -299,7 +304,7 @@ static long owner_state(void *self, void *arg)
 	struct annex_ctrl *ctrl = ((struct annex_owner *)self)->ctrl;
 	struct annex_ioc_state *args = arg;
 
-	mutex_lock(&ctrl->lock);
+	annex_ctrl_lock(ctrl);
 	args->csts = annex_ctrl_csts(ctrl);
 	args->resets = ctrl->resets;
 	mutex_unlock(&ctrl->lock);
@@ -323,6 +328,22 @@ static const struct annex_call owner_calls[] = {
 	{ANNEX_IOC_RESET, 0, owner_reset, .locked = true},
 };
 
+static int owner_lock(void *self)
+{
+	struct annex_ctrl *ctrl = ((struct annex_owner *)self)->ctrl;
+
+	annex_ctrl_lock(ctrl);
+	if (!ctrl->gone)
+		return 0;
+	mutex_unlock(&ctrl->lock);
+	return -ENODEV;
+}
+
+static void owner_unlock(void *self)
+{
+	mutex_unlock(&((struct annex_owner *)self)->ctrl->lock);
+}
+
 static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct annex_owner *owner = file->private_data;
@@ -331,8 +352,8 @@ static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		.self = owner,
 		.file = file,
 		.version_checked = &owner->version_checked,
-		.lock = &ctrl->lock,
-		.gone = &ctrl->gone,
+		.lock = owner_lock,
+		.unlock = owner_unlock,
 		.dev = &ctrl->dev,
 		.refusals = &ctrl->count.refusals,
 	};

@@ -32,8 +32,9 @@ extern const struct file_operations annex_owner_ops;
 /* annex_owner_evict() - Stop a controller that is being removed, and end its owner's queues. */
 void annex_owner_evict(struct annex_ctrl *ctrl);
 /*
- * annex_owner_pause() - Before the PCI core resets the controller: hold calls and doorbells until
- * annex_owner_resume() has brought it up again, without its queue pairs.
+ * annex_owner_pause() - Before the PCI core resets the controller: remove doorbells, and have calls
+ * wait until annex_owner_resume() has brought it up again without its queue pairs. The PCI core
+ * holds the device's lock meanwhile, so no other callback of the driver runs.
  */
 void annex_owner_pause(struct annex_ctrl *ctrl);
 void annex_owner_resume(struct annex_ctrl *ctrl);

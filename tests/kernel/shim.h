@@ -138,6 +138,7 @@ struct list_head {
 typedef unsigned int wait_queue_head_t;
 #define init_waitqueue_head(w) (*(w) = 0)
 #define wake_up_all(w) (++*(w))
+#define wait_event(w, condition) shim_require(condition)
 #define wq_has_sleeper(w) ((void)(w), shim.sleepers)
 #define cond_resched() ((void)0)
 #define fatal_signal_pending(process) (shim.killed)
