@@ -112,8 +112,8 @@ static int ctrl_disable(struct annex_ctrl *ctrl)
 	return ctrl_wait_status(ctrl, NVME_CSTS_RDY, 0);
 }
 
-/* Request queue pairs; @got: the number granted, until the next reset. */
-static int ctrl_set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
+/* Request queue pairs, again after each reset. The controller may grant fewer. */
+static int ctrl_set_queues(struct annex_ctrl *ctrl)
 {
 	struct nvme_command cmd = {};
 	u32 result = 0;
@@ -121,17 +121,16 @@ static int ctrl_set_queues(struct annex_ctrl *ctrl, u32 want, u32 *got)
 
 	cmd.features.opcode = nvme_admin_set_features;
 	cmd.features.fid = cpu_to_le32(NVME_FEAT_NUM_QUEUES);
-	cmd.features.dword11 = cpu_to_le32((want - 1) << 16 | (want - 1));
+	cmd.features.dword11 = cpu_to_le32((ctrl->queues - 1) << 16 | (ctrl->queues - 1));
 	status = annex_admin_run(ctrl, &cmd, &result);
 	if (status)
 		return status < 0 ? status : -EIO;
-	*got = min3((result & 0xffff) + 1, (result >> 16) + 1, want);
+	ctrl->queues = min3((result & 0xffff) + 1, (result >> 16) + 1, ctrl->queues);
 	return 0;
 }
 
 static int ctrl_enable(struct annex_ctrl *ctrl)
 {
-	u32 got;
 	int err = annex_admin_begin(ctrl);
 
 	if (err)
@@ -142,10 +141,7 @@ static int ctrl_enable(struct annex_ctrl *ctrl)
 	if (err)
 		return err;
 	annex_cmb_begin(ctrl);
-	err = ctrl_set_queues(ctrl, ctrl->queues, &got);
-	if (!err && got < ctrl->queues)
-		ctrl->queues = got;
-	return err ? err : annex_shadow_begin(ctrl);
+	return ctrl_set_queues(ctrl);
 }
 
 /* No access reaches memory after this, even from a controller that does not answer. */
@@ -173,6 +169,8 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	err = ctrl_disable(ctrl);
 	if (!err)
 		err = ctrl_enable(ctrl);
+	if (!err)
+		err = annex_shadow_begin(ctrl);
 	if (!err) {
 		annex_view_open(ctrl);
 		return 0;
@@ -253,12 +251,8 @@ int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 	return 0;
 }
 
-int annex_ctrl_start(struct annex_ctrl *ctrl)
+static int ctrl_read_cap(struct annex_ctrl *ctrl)
 {
-	bool shadow;
-	u32 got;
-	int err;
-
 	ctrl->cap = readl(ctrl->bar + NVME_REG_CAP);
 	ctrl->cap |= (u64)readl(ctrl->bar + NVME_REG_CAP + 4) << 32;
 	if (ctrl->cap == U64_MAX)
@@ -268,28 +262,43 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 		return annex_refuse(ctrl, -EOPNOTSUPP,
 				    "needs pages of 4 KiB, %u entries and the NVM command set",
 				    ANNEX_ADMIN_DEPTH);
+	return 0;
+}
+
+int annex_ctrl_start(struct annex_ctrl *ctrl)
+{
+	bool shadow;
+	int err = ctrl_read_cap(ctrl);
+
+	if (err)
+		return err;
 	ctrl->queues = ANNEX_MAX_QUEUES;
 	err = ctrl_place_doorbells(ctrl);
-	if (!err)
-		err = ctrl_disable(ctrl);
-	if (!err) {
-		pci_set_master(ctrl->pdev); /* not before: the controller may have been running */
-		err = annex_admin_init(ctrl);
-	}
-	if (!err)
-		err = annex_cmb_init(ctrl);
-	if (!err)
-		err = ctrl_enable(ctrl);
-	if (!err)
-		err = ctrl_identify(ctrl, &shadow);
-	if (!err)
-		err = ctrl_place_doorbells(ctrl); /* again: for the granted queues only */
-	if (!err)
-		err = annex_shadow_init(ctrl, shadow);
-	if (!err)
-		err = annex_shadow_begin(ctrl);
-	if (!err)
-		err = ctrl_set_queues(ctrl, ctrl->queues, &got);
+	if (err)
+		return err;
+	err = ctrl_disable(ctrl);
+	if (err)
+		return err;
+	pci_set_master(ctrl->pdev); /* not before: the controller may have been running */
+	err = annex_admin_init(ctrl);
+	if (err)
+		return err;
+	err = annex_cmb_init(ctrl);
+	if (err)
+		return err;
+	err = ctrl_enable(ctrl);
+	if (err)
+		return err;
+	err = ctrl_identify(ctrl, &shadow);
+	if (err)
+		return err;
+	err = ctrl_place_doorbells(ctrl); /* again: for the granted queues only */
+	if (err)
+		return err;
+	err = annex_shadow_init(ctrl, shadow);
+	if (err)
+		return err;
+	err = annex_shadow_begin(ctrl);
 	if (err)
 		return err;
 	annex_view_open(ctrl);

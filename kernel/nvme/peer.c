@@ -45,26 +45,28 @@ static int peer_attach(struct annex_map *map)
 		return PTR_ERR(a);
 	dma_resv_lock(map->dmabuf->resv, NULL);
 	err = dma_buf_pin(a);
-	if (!err) {
-		map->peer = dma_buf_map_attachment(a, DMA_BIDIRECTIONAL);
-		err = PTR_ERR_OR_ZERO(map->peer);
-		if (!err) {
-			err = peer_settle(map);
-			if (err)
-				dma_buf_unmap_attachment(a, map->peer, DMA_BIDIRECTIONAL);
-		}
-		if (err)
-			dma_buf_unpin(a);
-	}
+	if (err)
+		goto unlock;
+	map->peer = dma_buf_map_attachment(a, DMA_BIDIRECTIONAL);
+	err = PTR_ERR_OR_ZERO(map->peer);
+	if (err)
+		goto unpin;
+	err = peer_settle(map);
+	if (err)
+		goto unmap;
 	dma_resv_unlock(map->dmabuf->resv);
-	if (err) {
-		map->peer = NULL;
-		dma_buf_detach(map->dmabuf, a);
-		return err;
-	}
 	map->attach = a;
 	map->live = true;
 	return 0;
+unmap:
+	dma_buf_unmap_attachment(a, map->peer, DMA_BIDIRECTIONAL);
+unpin:
+	dma_buf_unpin(a);
+unlock:
+	dma_resv_unlock(map->dmabuf->resv);
+	map->peer = NULL;
+	dma_buf_detach(map->dmabuf, a);
+	return err;
 }
 
 /* Collect the exporter's runs within [offset, offset + bytes). */

@@ -199,6 +199,30 @@ static int queue_create_both(struct annex_owner *owner, const struct annex_queue
 	return annex_queue_reset(owner) ? -ENODEV : got;
 }
 
+static int queue_prepare(struct annex_owner *owner, struct annex_queue *q,
+			 const struct annex_ioc_queue *args)
+{
+	int err = annex_ctrl_domain(owner->ctrl);
+
+	if (err)
+		return err;
+	err = queue_check(owner, q, args);
+	if (err)
+		return err;
+	err = queue_place(owner, args->sq_map, args->sq_offset, queue_sq_bytes(q),
+			  ANNEX_INFO_CMB_SQ, &q->sq, &q->sq_addr);
+	if (err)
+		return err;
+	err = queue_place(owner, args->cq_map, args->cq_offset, queue_cq_bytes(q),
+			  ANNEX_INFO_CMB_CQ, &q->cq, &q->cq_addr);
+	if (err)
+		return err;
+	err = queue_check_places(owner, q);
+	if (err)
+		return err;
+	return queue_request_irq(q, args->eventfd);
+}
+
 int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
@@ -210,19 +234,7 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args)
 	q->ctrl = ctrl;
 	q->qid = args->qid;
 	q->depth = args->depth;
-	err = annex_ctrl_domain(ctrl);
-	if (!err)
-		err = queue_check(owner, q, args);
-	if (!err)
-		err = queue_place(owner, args->sq_map, args->sq_offset, queue_sq_bytes(q),
-				  ANNEX_INFO_CMB_SQ, &q->sq, &q->sq_addr);
-	if (!err)
-		err = queue_place(owner, args->cq_map, args->cq_offset, queue_cq_bytes(q),
-				  ANNEX_INFO_CMB_CQ, &q->cq, &q->cq_addr);
-	if (!err)
-		err = queue_check_places(owner, q);
-	if (!err)
-		err = queue_request_irq(q, args->eventfd);
+	err = queue_prepare(owner, q, args);
 	if (!err)
 		err = xa_reserve(&owner->queues, q->qid, GFP_KERNEL_ACCOUNT);
 	if (!err)

@@ -24,7 +24,7 @@ static void good(void)
 	/* The queue wraps around. */
 	for (u32 i = 0; i < 3 * ANNEX_ADMIN_DEPTH; i++)
 		CU_ASSERT_EQUAL(ctrl_ask(), 0);
-	CU_ASSERT_EQUAL(ctrl_rig.fetched, 3 * ANNEX_ADMIN_DEPTH + 3);
+	CU_ASSERT_EQUAL(ctrl_rig.fetched, 3 * ANNEX_ADMIN_DEPTH + 2);
 	CU_ASSERT_EQUAL(shim.lines, 0);
 	ctrl_over();
 }
@@ -132,7 +132,7 @@ static void statuses(void)
 	refused(nvme_admin_set_features, -EIO);
 	refused(nvme_admin_dbbuf, -EIO);
 	refused(0, 0);
-	CU_ASSERT_EQUAL(ctrl_rig.last.common.opcode, nvme_admin_set_features);
+	CU_ASSERT_EQUAL(ctrl_rig.last.common.opcode, nvme_admin_dbbuf);
 }
 
 static u32 countdown;
@@ -227,7 +227,7 @@ static void broken(void)
 static void broken_starts(void)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(lies); i++) {
-		for (u32 at = 0; at < 3; at++) {
+		for (u32 at = 0; at < 2; at++) {
 			ctrl_make();
 			countdown = at;
 			ctrl_rig.lie = lies[i].lie;
@@ -273,14 +273,14 @@ static void removed_amid_reset(void)
 
 static void removed(void)
 {
-	for (u32 at = 0; at < 6; at++) {
+	for (u32 at = 0; at < 5; at++) {
 		ctrl_make();
 		countdown = at;
 		ctrl_rig.lie = leaves;
-		CU_ASSERT_EQUAL(ctrl_start(), at < 3 ? -ENODEV : 0);
-		for (u32 i = 3; i < at; i++)
+		CU_ASSERT_EQUAL(ctrl_start(), at < 2 ? -ENODEV : 0);
+		for (u32 i = 2; i < at; i++)
 			CU_ASSERT_EQUAL(ctrl_ask(), 0);
-		if (at >= 3) {
+		if (at >= 2) {
 			CU_ASSERT_EQUAL(ctrl_ask(), -ENODEV);
 			CU_ASSERT_EQUAL(annex_ctrl_csts(&ctrl_rig.ctrl), U32_MAX);
 			CU_ASSERT_EQUAL(ctrl_reset_it(), -ENODEV);
