@@ -4,13 +4,13 @@
 
 make_victims >out 2>&1
 make_trace
-refused "no command" "which command" "$annex"
-refused "unknown command" "no command" "$annex" grpah
-refused "unknown subcommand" "no command" "$annex" graph bsf
+refused "no command" "no command: see" "$annex"
+refused "unknown command" "unknown command" "$annex" grpah
+refused "unknown subcommand" "unknown command" "$annex" graph bsf
 refused "unknown option" "option" "$annex" graph bfs k.csr --cashe 1M
 refused "option without value" "option" "$annex" graph bfs k.csr --cache
 refused "two files" "too many" "$annex" graph bfs k.csr u.csr
-refused "no file" "which graph" "$annex" graph bfs
+refused "no file" "no graph: name" "$annex" graph bfs
 
 refused "cache of 0" "--cache 0" "$annex" graph bfs k.csr --cache 0
 refused "cache larger than memory" "--cache 900T" "$annex" graph bfs k.csr --cache 900T
@@ -50,7 +50,7 @@ refused "a read error" "" "$annex" graph bfs k.csr \
 
 refused "missing graph" "nowhere" "$annex" graph bfs nowhere.csr
 refused "graph that is a directory" "directory" "$annex" graph bfs .
-refused "text as a graph" "no graph file" "$annex" graph bfs path.txt
+refused "text as a graph" "not a graph file" "$annex" graph bfs path.txt
 refused "unknown vertex" "0 to 4095" "$annex" graph bfs k.csr --source 4096
 refused "unknown name" "201" "$annex" graph bfs ids.csr --source 201
 : >bad.csr
@@ -62,7 +62,7 @@ refused "cut by a page" "truncated" "$annex" graph bfs bad.csr
 head -c -100 k.csr >bad.csr
 refused "cut by 100 bytes" "truncated" "$annex" graph bfs bad.csr
 patch k.csr 0 42
-refused "other magic" "no graph file" "$annex" graph info bad.csr
+refused "other magic" "not a graph file" "$annex" graph info bad.csr
 patch k.csr 8 07
 refused "other version" "version 7" "$annex" graph info bad.csr
 patch k.csr 12 80
@@ -80,11 +80,11 @@ refused "section off its alignment" "begin at byte 1" "$annex" graph info bad.cs
 patch k.csr 56 0010000000000000
 refused "sections that overlap" "overlap" "$annex" graph info bad.csr
 patch k.csr 56 00f0ffffffffffff
-refused "section at the end of 64 bits" "behind" "$annex" graph info bad.csr
+refused "section at the end of 64 bits" "past the end" "$annex" graph info bad.csr
 patch k.csr 4096 0100000000000000
 refused "first offset" "first row offset" "$annex" graph info bad.csr
 patch k.csr 8192 ffffff7f00000000
-refused "offsets that descend" "descend at vertex" "$annex" graph info bad.csr
+refused "offsets that descend" "decrease at vertex" "$annex" graph info bad.csr
 at=$(($(od -An -t u8 -j 56 -N 8 k.csr)))
 patch k.csr $at ffffff7f
 refused "id out of range" "neighbour 2147483647" "$annex" graph bfs bad.csr
@@ -109,8 +109,8 @@ echo "# nothing" >bad.txt
 refused "snap, no edges" "no edges" "$annex" graph import snap bad.txt -o x.csr
 echo "1 2 -5" >bad.txt
 refused "negative weight" "line 1.*weight -5" "$annex" graph import snap bad.txt --weights -o x.csr
-refused "gen over a graph" "there already.*--overwrite" "$annex" graph gen kron -o k.csr
-refused "import over a graph" "there already.*--overwrite" "$annex" graph import snap path.txt \
+refused "gen over a graph" "already exists.*--overwrite" "$annex" graph gen kron -o k.csr
+refused "import over a graph" "already exists.*--overwrite" "$annex" graph import snap path.txt \
 	-o k.csr
 holds "the graph is as it was" cmp k.csr secret.csr
 mkdir -p kinds/dir
@@ -144,8 +144,8 @@ refused "scale of 60" "--scale" "$annex" graph gen kron --scale 60 -o x.csr
 refused "unknown kind" "kron, urand" "$annex" graph gen grid -o x.csr
 
 refused "copy over data" "overwrite" "$annex" copy k.csr file:c.img
-refused "copy to itself" "itself" "$annex" copy k.csr file:k.csr --overwrite
-refused "copy to memory" "gone" "$annex" copy k.csr mem:4M
+refused "copy to itself" "the input file" "$annex" copy k.csr file:k.csr --overwrite
+refused "copy to memory" "lost" "$annex" copy k.csr mem:4M
 refused "copy of nothing" "nowhere" "$annex" copy nowhere file:x.img
 refused "copy to one and a bad one" "scheme" "$annex" copy k.csr file:x.img what
 refused "copy with a write error" "" "$annex" copy k.csr \
@@ -181,7 +181,7 @@ refused "CSV with an open quote, in one go" "quoted" env TMPDIR="$dir/temp" "$an
 	--csv bad.csv --where 'a>1'
 holds "the temporary directory is gone after an error" test -z "$(ls temp)"
 printf 'a,b\n1,2\n3,4"\n' >bad.csv
-refused "CSV with a stray quote" "line 3: a quote where none can be" \
+refused "CSV with a stray quote" "line 3: unexpected quote" \
 	"$annex" scan import bad.csv -o x
 printf 'a/b\n1\n' >bad.csv
 refused "CSV column that is a path" "name" "$annex" scan import bad.csv -o x

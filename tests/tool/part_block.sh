@@ -56,9 +56,9 @@ refused "found by bench" "LBA 77 .*misplaced" "$annex" bench block file:v2.img -
 printf X | spoil 40333 1
 wrong "a byte that is another" "LBA 78 .*corrupt: 1 of 512 bytes differ, byte 397"
 tr '\0' Z </dev/zero | head -c 256 | spoil 131328 256
-wrong "a torn block" "LBA 256 .*torn: right up to byte 256"
+wrong "a torn block" "LBA 256 .*torn: correct up to byte 256"
 tr '\0' Z </dev/zero | head -c 200 | spoil 131072 200
-wrong "a block torn at its beginning" "LBA 256 .*torn: right from byte 200"
+wrong "a block torn at its beginning" "LBA 256 .*torn: correct from byte 200"
 head -c 4096 /dev/zero | spoil 409600 4096
 wrong "a block that was not written" "LBA 80[0-7] .*zeroes"
 tr '\0' Z </dev/zero | head -c 512 | spoil 1024 512
@@ -94,7 +94,7 @@ refused "unknown order" "random, sequential" "$annex" verify mem:4M --order back
 refused "two devices" "too many" "$annex" bench block mem:4M mem:4M
 refused "writes that are verified" "--verify" "$annex" bench block mem:4M --write --verify
 refused "no time" "--seconds" "$annex" bench block mem:4M --seconds 0
-refused "a device too small" "not even one" "$annex" bench block mem:4K --size 64K
+refused "a device too small" "smaller than one" "$annex" bench block mem:4K --size 64K
 refused "pci without the module" "pci:" "$annex" verify pci:0000:00:1f.7 --overwrite
 if [ -d /sys/bus ]; then
 	refused "a device that is not there" "pci:ffff:ff:1f.7: there is no such device: annex" \

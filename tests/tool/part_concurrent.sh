@@ -63,7 +63,7 @@ done
 refused "serve beside a reader" "somebody else uses it" "$annex" serve file:both/dev \
 	--socket both/sock --table both/table --overwrite
 claim "another reader" "$annex" bench block "file:both/dev?readonly=1" --seconds 0.01
-refused "a writer that may not write" "leave readonly=1 out" \
+refused "a writer that may not write" "leave out readonly=1" \
 	"$annex" copy both/image "file:both/dev?readonly=1" --overwrite
 kill -TERM $holder
 wait $holder 2>/dev/null

@@ -31,7 +31,7 @@ claim "synthetic is a trace" "$annex" trace show syn.json
 claim "another seed" "$annex" trace gen synthetic --kernels 20000 --peak 50G --seed 1 -o syn1.json
 holds "another seed makes another trace" test ! "$(cmp syn.json syn1.json)" = ""
 
-refused "gen without a model" "which model" "$annex" trace gen -o x.json
+refused "gen without a model" "no model: see" "$annex" trace gen -o x.json
 refused "unknown model" "bert-base.*synthetic" "$annex" trace gen gpt5 -o x.json
 refused "two models" "too many" "$annex" trace gen gpt2 bert-base
 refused "unknown GPU" "a100-40" "$annex" trace gen gpt2 --gpu abacus -o x.json
@@ -47,7 +47,7 @@ refused "sequences of images" "no sequences" "$annex" trace gen resnet50 --seq 9
 refused "an image of text" "no images" "$annex" trace gen gpt2 --image 224 -o x.json
 refused "too many kernels" "1000000" "$annex" trace gen synthetic --kernels 2M -o x.json
 refused "a seed of BERT" "no seed" "$annex" trace gen bert-base --seed 3 -o x.json
-refused "gen over a trace" "there already.*--overwrite" "$annex" trace gen gpt2 -o bert.json
+refused "gen over a trace" "already exists.*--overwrite" "$annex" trace gen gpt2 -o bert.json
 refused "a report without a file" "-o FILE" "$annex" trace gen gpt2 --json
 refused "gen in no directory" "nowhere" "$annex" trace gen gpt2 -o nowhere/x.json
 refused "a trace without a name" "not the name of a file" "$annex" trace gen gpt2 -o ""

@@ -13,13 +13,14 @@ refused "no such part" "queues, cold, hot" "$annex" bench cuda warm
 refused "two parts" "too many" "$annex" bench cuda hot cold
 refused "more queues than there is room for" "from 1 to 16" "$annex" bench cuda --queues 17
 refused "a GPU of no number" "--gpu" "$annex" bench cuda --gpu x
-refused "threads of the host, search" "without --gpu" "$annex" graph bfs k.csr --gpu --threads 2
-refused "another access" "without --access" "$annex" graph bfs k.csr --gpu --access mmap
+refused "threads of the host, search" "leave it out with --gpu" \
+	"$annex" graph bfs k.csr --gpu --threads 2
+refused "another access" "leave out --access" "$annex" graph bfs k.csr --gpu --access mmap
 refused "two devices" "one device" "$annex" graph bfs k.csr --gpu --device mem:4M --device mem:4M
-refused "a cache elsewhere" "without --cache-in" "$annex" graph bfs k.csr --gpu \
+refused "a cache elsewhere" "leave out --cache-in" "$annex" graph bfs k.csr --gpu \
 	--cache-in shm:none?size=1M
-refused "threads of the host, sums" "without --gpu" "$annex" vadd x.f64 y.f64 -o gpu.f64 --gpu \
-	--threads 2
+refused "threads of the host, sums" "leave them out with --gpu" \
+	"$annex" vadd x.f64 y.f64 -o gpu.f64 --gpu --threads 2
 refused "sums that would be gone" "keep their data" "$annex" vadd x.f64 y.f64 -o mem:1M --gpu
 why='built without CUDA: build it with make CUDA=1|cannot use GPU 0: CUDA: '
 if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then

@@ -15,7 +15,7 @@ for words in "graph bfs -h" "help graph bfs"; do
 	claim "likewise $words" "$annex" $words
 	holds "the same help" cmp out help
 done
-refused "help of no command" "no command \"nonsense\"" "$annex" help nonsense
+refused "help of no command" "unknown command \"nonsense\"" "$annex" help nonsense
 claim "version by its name" "$annex" version
 cp out version
 claim "version" "$annex" --version

@@ -175,13 +175,14 @@ if command -v gnuplot >/dev/null; then
 fi
 refused "no gnuplot" "gnuplot-nox" env PATH="$dir/kinds" "$annex" plan chain.json --plot bad.svg
 
-refused "no trace" "which trace" "$annex" plan
+refused "no trace" "no trace: name" "$annex" plan
 refused "two traces" "too many" "$annex" plan chain.json second.json
 refused "no policy" "--policy" "$annex" simulate chain.json
 refused "unknown policy" "foo" "$annex" plan chain.json --policy foo
 refused "one unknown policy" "foo.*g10-gds" "$annex" simulate chain.json --policy g10,foo
 refused "one policy twice" "twice" "$annex" simulate chain.json --policy g10,g10
-refused "plan and policy" "alone" "$annex" simulate chain.json --policy g10 --plan chain.plan
+refused "plan and policy" "--plan excludes" \
+	"$annex" simulate chain.json --policy g10 --plan chain.plan
 refused "missing trace" "nowhere" "$annex" plan nowhere.json -o bad.plan
 refused "missing plan" "nowhere" "$annex" simulate chain.json --plan nowhere.plan
 head -c 3000 chain.json >bad.json
@@ -223,7 +224,8 @@ wait $!
 claim "what came out of the pipe" "$annex" plan show piped.plan
 refused "plan over a plan" "overwrite" "$annex" plan chain.json -o chain.plan
 refused "plan in no directory" "nowhere" "$annex" plan chain.json -o nowhere/bad.plan
-refused "plan and plot in one file" "two files" "$annex" plan chain.json -o bad.svg --plot bad.svg
+refused "plan and plot in one file" "files of their own" \
+	"$annex" plan chain.json -o bad.svg --plot bad.svg
 refused "a plan for another trace" "chain.plan.*another trace|chain.plan.*kernels" "$annex" plan \
 	show chain.plan --trace second.json
 head -c 2000 chain.plan >bad.plan

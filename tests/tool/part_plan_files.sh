@@ -28,11 +28,11 @@ keeps own.json "a plan over the trace behind a link" "$annex" plan link.json "${
 keeps own.json "a plan over standard input" sh -c \
 	"'$annex' plan - -o own.json --overwrite <own.json"
 
-refused "plan and plot in one file of two names" "two files" "$annex" plan chain.json \
+refused "plan and plot in one file of two names" "files of their own" "$annex" plan chain.json \
 	"${machine[@]}" -o there/o.plan --plot there/./o.plan
 cp chain.plan there/a
 ln there/a there/b
-refused "plan and plot in two links to one file" "two files" "$annex" plan chain.json \
+refused "plan and plot in two links to one file" "files of their own" "$annex" plan chain.json \
 	"${machine[@]}" -o there/a --plot there/b --overwrite
 rm there/*
 exec 8<there

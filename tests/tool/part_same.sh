@@ -25,7 +25,7 @@ done
 if loop=$(losetup --show -f one 2>/dev/null); then
 	refused "a copy to a loop device and the file behind it" "the same device" "$annex" copy \
 		g.csr "file:$loop" file:one --overwrite
-	refused "a graph's own file, as a loop device" "the same device|is the file itself" \
+	refused "a graph's own file, as a loop device" "the same device|is the input file" \
 		"$annex" copy one "file:$loop" --overwrite
 	losetup -d "$loop"
 	holds "it is as before" cmp one before
@@ -38,8 +38,8 @@ ln edges hard
 ln -s edges symbolic
 cp edges before
 for name in edges ./edges hard; do
-	refused "a graph over its input, $name" "is also an input" "$annex" graph import snap edges \
-		-o $name --overwrite
+	refused "a graph over its input, $name" "is also an input" \
+		"$annex" graph import snap edges -o $name --overwrite
 	refused "a graph over its standard input, $name" "is also an input" sh -c \
 		"'$annex' graph import snap - -o $name --overwrite <edges"
 done

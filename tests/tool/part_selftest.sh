@@ -16,12 +16,12 @@ refused "no such part" "choose some of" "${self[@]}" --only queues,nonsense
 refused "no part" "choose some of" "${self[@]}" --only ''
 refused "no such device" "queues: .*No such file" "$annex" selftest --overwrite file:st/none
 holds "which is not made" test ! -e st/none
-refused "a device that is too small" "queues: not run to its end: " \
+refused "a device that is too small" "queues: not completed: " \
 	"$annex" selftest --only queues --overwrite mem:1M
 refused "no such directory" "st/none" "$annex" selftest --dir st/none
 claim "a range of one's own" "${self[@]}" --only ranges --seconds 0 \
 	--range "shm:$dir/st/range?size=8M"
-refused "a range without room" "ranges: not run to its end: " \
+refused "a range without room" "ranges: not completed: " \
 	"$annex" selftest --only ranges --seconds 0 --range "shm:$dir/st/small?size=2M"
 claim "a device of one's own" "${self[@]}" --only queues,cache --seconds 0 \
 	--overwrite 'mem:64M?block=4096'

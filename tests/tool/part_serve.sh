@@ -43,7 +43,7 @@ refused "a table that is none" "is no table of parts" "$annex" serve --socket so
 	file:disk
 refused "a folder that is not there" "No such file" "$annex" serve --socket none/sock mem:1M
 refused "no mode" "permissions to read and write" "$annex" serve --socket sock --mode 0777 mem:1M
-refused "a mode for nobody" "nobody but root could connect" "$annex" serve --socket sock \
+refused "a mode for nobody" "only root could connect" "$annex" serve --socket sock \
 	--mode 0 mem:1M
 refused "no device before no table" "unknown scheme" "$annex" serve --socket sock shm:disk
 refused "a status of a mode" "no other option but --json" "$annex" serve --status sock --mode 0600
@@ -64,7 +64,7 @@ os.set_inheritable(3, True)
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
 os.execv(sys.argv[1], sys.argv[1:])
 EOS
-refused "a mode of a passed socket" "SocketMode= there" \
+refused "a mode of a passed socket" "set SocketMode=" \
 	python3 passed.py "$annex" serve --mode 0600 mem:1M
 refused "another socket than the passed one" "made the socket: passed" \
 	python3 passed.py "$annex" serve --socket sock mem:1M
@@ -78,7 +78,7 @@ refused "nobody who could add" "No such file" "$annex" part add sock a 1M
 printf data >disk
 truncate -s 64M disk
 before=$(sha256sum <disk)
-refused "a device with data and no table" "disk holds data: give --overwrite if that may go" \
+refused "a device with data and no table" "disk holds data: give --overwrite to overwrite it" \
 	"$annex" serve --socket sock --table t file:disk
 holds "its data is as it was" test "$(sha256sum <disk)" = "$before" -a ! -e t
 if served --table t --overwrite file:disk; then
@@ -101,7 +101,7 @@ claim "another, of somebody else" "$annex" part add sock b 8M --owner 61234:6123
 refused "the same part again" "File exists" "$annex" part add sock a 1M
 refused "a part that is too large" "40.0 MiB of 64.0 MiB are free, beside 2 parts" \
 	"$annex" part add sock c 64M
-refused "a size that is no multiple" "1000 bytes are not a multiple of the block, 512" \
+refused "a size that is no multiple" "1000 bytes are not a multiple of the block size, 512" \
 	"$annex" part add sock c 1000
 refused "a name that begins as an option" "begins with a letter" "$annex" part add sock .c 1M
 refused "no name" "1 to 63 bytes" "$annex" part add sock '' 1M
@@ -118,7 +118,7 @@ refused "no such user" "there is no user nobody-of-that-name" \
 	"$annex" part add sock c 1M --owner nobody-of-that-name
 refused "no such part" "there is no part" "$annex" part remove sock c
 refused "none to be changed" "there is no part c" "$annex" part set sock c --mode 0640
-refused "no change" "say what is to change" "$annex" part set sock b
+refused "no change" "nothing to change: give" "$annex" part set sock b
 refused "a rate that is too small" "a number from 1048576" "$annex" part set sock b --rate 1000
 claim "the daemon's parts" "$annex" serve --status unix:sock
 holds "are counted" grep -q "^2 parts, 24.0 MiB of 64.0 MiB$" out
@@ -126,7 +126,7 @@ holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +any +0 " out
 claim "another rate and owner" "$annex" part set sock b --rate 4M --owner 61236 --first
 claim "are seen" "$annex" serve --status sock
 holds "and nothing else changed" grep -qE "^b +8.0 MiB 61236:61236 +0640 +first +4.0 MiB +0 " out
-holds "and what others may have beside" grep -q "that go first: at most 128.0 KiB in flight$" out
+holds "and what others may have beside" grep -q "with priority: at most 128.0 KiB in flight$" out
 claim "no rate, and a weight" "$annex" part set sock b --rate none --weight 7
 claim "are seen, too" "$annex" serve --status sock
 holds "instead" grep -qE "^b +8.0 MiB 61236:61236 +0640 +7 +any +0 " out

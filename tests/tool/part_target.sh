@@ -6,17 +6,17 @@
 
 # COMMAND | WORDS OF ITS REFUSAL | ARGUMENTS
 writers="
-graph import|img is there already|snap edges -o img
-graph gen|img is there already|kron --scale 8 -o img
-scan import|l_orderkey.i64 is there already|rows.csv -o columns
-scan gen|distance.f64 is there already|--rows 100 -o columns
+graph import|img already exists|snap edges -o img
+graph gen|img already exists|kron --scale 8 -o img
+scan import|l_orderkey.i64 already exists|rows.csv -o columns
+scan gen|distance.f64 already exists|--rows 100 -o columns
 query load|no range of Annex|--range shm:img rows.csv
 query load|no range of Annex|--range shm:img --overwrite rows.csv
-trace gen|img is there already|synthetic -o img
-plan|img is there already|trace.json -o img
+trace gen|img already exists|synthetic -o img
+plan|img already exists|trace.json -o img
 vadd|img holds data: give --overwrite|a.f64 a.f64 -o img
 vadd|img holds data: give --overwrite|a.f64 a.f64 -o file:img
-vadd gen|img is there already|img --size 4096
+vadd gen|img already exists|img --size 4096
 copy|img holds data: give --overwrite|g.csr file:img
 verify|img holds data: give --overwrite|file:img
 bench block|img holds data: give --overwrite|file:img --write --seconds 0.01
@@ -25,7 +25,7 @@ ndp serve|no range of Annex|shm:img
 fs mkfs|no backing file of a CXL-SSD|img
 fs mount|no backing file of a CXL-SSD|img m
 fs fsck|no backing file of a CXL-SSD|img
-cxl simulate|img is there already|vadd --plot img
+cxl simulate|img already exists|vadd --plot img
 serve|img holds data: give --overwrite|--socket sock --table table file:img
 "
 

@@ -37,7 +37,7 @@ if [ -r "$shared/bert-256.json" ]; then
 		awk "BEGIN { s = $(number hidden_share); exit !(s > 0.6 && s < 0.8) }"
 fi
 
-refused "no trace" "which trace" "$annex" trace show
+refused "no trace" "no trace: name" "$annex" trace show
 refused "two traces" "too many" "$annex" trace show small.json small.json
 refused "trace that is not there" "nowhere.json: No such file" "$annex" trace show nowhere.json
 refused "directory as a trace" "directory" "$annex" trace show .

@@ -120,7 +120,7 @@ if "${as[@]}" test -x "$annex" 2>/dev/null; then
 		"${as[@]}" prlimit --nproc=1 "${self[@]}"
 	limited 8388608
 	refused "selftest without threads" \
-		"^annex selftest: queues: not run to its end: cannot start 4 threads: the limit" \
+		"^annex selftest: queues: not completed: cannot start 4 threads: the limit" \
 		"${as[@]}" prlimit --nproc=1 "${self[@]}"
 	holds "was not wrong" grep -qE "^ +cannot start 4 threads" out
 else

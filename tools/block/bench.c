@@ -223,7 +223,7 @@ static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, u
 	int err = 0;
 
 	if (!r.slots)
-		return err_set(-EINVAL, "%s holds not even one command of --size %u", b->uri,
+		return err_set(-EINVAL, "%s is smaller than one command of --size %u", b->uri,
 			       b->block.lanes.size);
 	/* A device in memory holds nothing yet. */
 	if (b->verify && annex_dev_traits(b->uri) & ANNEX_TRAIT_VOLATILE)
@@ -255,10 +255,10 @@ static int measure(const struct bench *b, struct lanes *ls, struct pool *pool, u
 static int check_opts(struct bench *b)
 {
 	if (b->write && b->verify)
-		return err_set(-EINVAL, "--verify is for reads; check what --write wrote "
-					"with annex verify --read-only");
+		return err_set(-EINVAL, "--verify is for reads: check written data with annex "
+					"verify --read-only");
 	if (!b->write && b->block.overwrite)
-		return err_set(-EINVAL, "--overwrite without --write");
+		return err_set(-EINVAL, "--overwrite needs --write");
 	if (!b->ios && b->seconds == 0)
 		b->seconds = 5;
 	return 0;
@@ -266,25 +266,25 @@ static int check_opts(struct bench *b)
 
 static const struct cli_option options[] = {
 	{"write", 0, NULL, 1, OPT_FLAG(struct bench, write),
-	 "Write (needs --overwrite): the pattern of annex verify"},
+	 "Write the pattern of annex verify (needs --overwrite)"},
 	{"verify", 0, NULL, 1, OPT_FLAG(struct bench, verify),
-	 "Check the stamps of what is read: the place, the seed and their checksum in each 512 "
-	 "bytes, not the words between. The device was written by annex verify with this --seed; "
-	 "mem: is written first"},
+	 "Check the stamps of the data read: the place, the seed and their checksum in each 512 "
+	 "bytes, but not the words between. annex verify must have written the device with this "
+	 "--seed; mem: is written first"},
 	{"nap", 0, "US", 2, OPT_U32(struct bench, block.lanes.nap_us, 0, 100000),
-	 "Sleep so many microseconds when nothing has come, instead of looking again at once (0). "
-	 "Costs latency, saves the processor's time"},
-	{"seconds", 0, "S", 3, OPT_DOUBLE(struct bench, seconds, 0.01, 86400), "How long (5)"},
+	 "Sleep US microseconds when no command has completed, instead of polling again at once "
+	 "(0): saves CPU time and adds latency"},
+	{"seconds", 0, "S", 3, OPT_DOUBLE(struct bench, seconds, 0.01, 86400), "Time to run (5)"},
 	{"ios", 0, "N", 3, OPT_SIZE(struct bench, ios, 1, INT64_MAX),
-	 "How many commands in all, instead or at most"},
+	 "Commands in all: in place of --seconds, or a limit beside it"},
 	CLI_TABLE(struct bench, block, block_options),
 	{0}};
 
 static const char doc[] =
-	"Read from a device, or write to it, at random places or one after the other, and tell "
-	"commands and bytes a second, latencies (from submission to the look that found the "
-	"completion) and what each command costs the processors. Time and costs of writes include "
-	"the flush at their end."
+	"Read from a device, or write to it, at random or sequential places, and report commands "
+	"and bytes per second, latencies (from submission to the poll that found the completion) "
+	"and the CPU time of each command. Time and CPU time of writes include the flush at their "
+	"end."
 	"\vExamples:\n"
 	"  annex bench block file:/dev/nvme1n1?readonly=1\n"
 	"  annex bench block pci:0000:00:04.0 --size 512 --depth 256 --threads 4\n"
@@ -326,7 +326,7 @@ static int bench_block(int argc, char **argv)
 int cmd_bench(int argc, char **argv)
 {
 	static const struct cli_command commands[] = {
-		{"block", bench_block, "reads or writes of a device, as many as it takes"},
+		{"block", bench_block, "reads or writes of a device, as fast as it serves them"},
 		{"hdm", bench_hdm, "loads, stores and pieces of a memory range"},
 		{"cuda", bench_cuda, "queues, misses and hits of GPU threads"},
 		{NULL, NULL, NULL}};

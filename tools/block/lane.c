@@ -41,7 +41,7 @@ static int submit(struct lane *l)
 	uint32_t n = got < 0 ? 0 : (uint32_t)got;
 
 	if (got < 0 && got != -EAGAIN)
-		return err_set(got, "%s takes no commands: %s", annex_dev_uri(l->dev),
+		return err_set(got, "%s accepts no commands: %s", annex_dev_uri(l->dev),
 			       annex_strerror(got));
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t slot = l->ready_slots[i];

@@ -17,21 +17,21 @@ static const char *const orders[] = {"random", "sequential", NULL};
 
 const struct cli_option block_options[] = {
 	{"overwrite", 0, NULL, 1, OPT_FLAG(struct block_opts, overwrite),
-	 "The data on the device may go"},
+	 "Overwrite the data on the device"},
 	{"bytes", 0, "SIZE", 1, OPT_SIZE(struct block_opts, bytes, PATTERN_SECTOR, INT64_MAX),
-	 "How much of the device, from its beginning (all)"},
+	 "Bytes of the device to use, from its start (all)"},
 	{"size", 's', "SIZE", 2, OPT_U32(struct block_opts, lanes.size, PATTERN_SECTOR, 1u << 20),
-	 "Bytes of a command (4096)"},
+	 "Bytes per command (4096)"},
 	{"depth", 'D', "N", 2, OPT_U32(struct block_opts, lanes.depth, 1, 65535),
-	 "Commands of each thread in flight (64)"},
+	 "Commands in flight per thread (64)"},
 	{"threads", 't', "N", 2, OPT_U32(struct block_opts, lanes.threads, 1, 1024),
-	 "Threads that work (one a core)"},
+	 "Worker threads (one per core)"},
 	{"queues", 'q', "N", 2, OPT_U32(struct block_opts, lanes.queues, 1, 65535),
-	 "Queue pairs (one a thread)"},
+	 "Queue pairs (one per thread)"},
 	{"order", 0, NULL, 2, OPT_CHOICE(struct block_opts, order, orders),
 	 "Order of the commands (random)"},
 	{"seed", 0, "N", 2, OPT_SIZE(struct block_opts, seed, 0, INT64_MAX),
-	 "What the data is made of (1)"},
+	 "Seed of the pattern (1)"},
 	CLI_JSON(struct block_opts, json),
 	{0}};
 
@@ -60,7 +60,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 	if (write && !(annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)) {
 		err = target_init(t, uri, TARGET_BED, o->bytes, o->overwrite);
 		if (!err && t->created && !o->bytes && !strstr(uri, "size="))
-			err = err_set(-ENOENT, "%s is not there: give --bytes to make it", uri);
+			err = err_set(-ENOENT, "%s does not exist: give --bytes to create it", uri);
 		if (!err)
 			err = target_room(t, 1);
 	}
@@ -93,11 +93,11 @@ int block_flush(struct lanes *ls)
 void block_report(struct out *out, const struct block_opts *o, const struct lanes *ls)
 {
 	out_count(out, "block", "block", ls->ns.block);
-	out_count(out, "size", "bytes of a command", o->lanes.size);
+	out_count(out, "size", "bytes per command", o->lanes.size);
 	out_count(out, "threads", "threads", o->lanes.threads);
 	out_count(out, "queues", "queue pairs", ls->queues);
-	out_count(out, "depth", "in flight a thread", o->lanes.depth);
-	out_count(out, "nap_us", "nap when idle, us", o->lanes.nap_us);
+	out_count(out, "depth", "in flight per thread", o->lanes.depth);
+	out_count(out, "nap_us", "sleep when idle, us", o->lanes.nap_us);
 	out_text(out, "order", "order", o->order == BLOCK_RANDOM ? "random" : "sequential");
 	out_count(out, "seed", "seed", o->seed);
 }

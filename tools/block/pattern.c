@@ -112,7 +112,7 @@ void pattern_explain(char *text, size_t size, const void *data, uint64_t sector,
 	if (right(w, w[0], w[1])) {
 		/* Whole, but not what belongs here. */
 		if (w[1] == seed)
-			snprintf(text, size, "misplaced: it is what belongs to byte %" PRIu64,
+			snprintf(text, size, "misplaced: this data belongs at byte %" PRIu64,
 				 (w[0] * PATTERN_SECTOR));
 		else if (w[0] == sector)
 			snprintf(text, size, "stale: a run with seed %" PRIu64 " wrote it", w[1]);
@@ -124,11 +124,12 @@ void pattern_explain(char *text, size_t size, const void *data, uint64_t sector,
 	} else if (all_zero(w)) {
 		snprintf(text, size, "zeroes: it has not been written");
 	} else if (m.all < 2) {
-		snprintf(text, size, "no pattern: something else wrote it");
+		snprintf(text, size, "no pattern: written by something else");
 	} else if (m.front == m.all && PATTERN_WORDS - m.all > 1) {
-		snprintf(text, size, "torn: right up to byte %u, other data behind", m.front * 8);
+		snprintf(text, size, "torn: correct up to byte %u, other data after it",
+			 m.front * 8);
 	} else if (m.back == m.all && PATTERN_WORDS - m.all > 1) {
-		snprintf(text, size, "torn: right from byte %u, other data before",
+		snprintf(text, size, "torn: correct from byte %u on, other data before it",
 			 (PATTERN_WORDS - m.back) * 8);
 	} else {
 		explain_bytes(text, size, w, sector, seed);

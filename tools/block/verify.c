@@ -84,14 +84,14 @@ static int one(struct verify *v, const char *uri, struct pool *pool, struct out 
 
 static const struct cli_option options[] = {
 	{"read-only", 0, NULL, 1, OPT_FLAG(struct verify, read_only),
-	 "Write nothing: check what an earlier run with the same --seed wrote"},
+	 "Write nothing: check the data that an earlier run with the same --seed wrote"},
 	CLI_TABLE(struct verify, block, block_options),
 	{0}};
 
 static const char doc[] =
 	"Write a pattern to all of a device, read it back in another order and check every bit. "
-	"Each 512 bytes carry their place and the seed, so that what is misplaced, stale, torn or "
-	"corrupt is told apart. ALL DATA ON THE DEVICE IS LOST, which --overwrite allows."
+	"Each 512 bytes carry their place and the seed, which tells misplaced, stale, torn and "
+	"corrupt data apart. ALL DATA ON THE DEVICE IS LOST, which --overwrite allows."
 	"\vExamples:\n"
 	"  annex verify file:/dev/nvme1n1 --overwrite\n"
 	"  annex verify pci:0000:00:04.0 --overwrite --threads 8 --size 64K\n"
@@ -113,7 +113,7 @@ int cmd_verify(int argc, char **argv)
 	int err = cli_parse(&line, argc, argv, &v);
 
 	if (!err && v.read_only && v.block.overwrite)
-		err = err_set(-EINVAL, "--read-only writes nothing: leave --overwrite");
+		err = err_set(-EINVAL, "--read-only writes nothing: leave out --overwrite");
 	if (err)
 		return err;
 	v.block.lanes.nap_us = NAP_US;

@@ -71,8 +71,7 @@ int claim_read(int fd, const char *path)
 
 	if (err == -EAGAIN || err == -EACCES)
 		return refuse(fd, path);
-	return err ? err_set(-ENOLCK, "writers are not kept from %s while it is read: %s", path,
-			     strerror(-err))
+	return err ? err_set(-ENOLCK, "cannot lock %s against writers: %s", path, strerror(-err))
 		   : 0;
 }
 

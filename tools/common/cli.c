@@ -52,7 +52,7 @@ static void print_table(const struct cli_command *table, const char *about)
 	printf("Usage: %s COMMAND [OPTION...]\n%.*s\n\n", full_name, (int)strcspn(about, "\v"),
 	       about);
 	put_list(stdout, &(struct cli_list){.arg = "COMMAND", .commands = table});
-	printf("`%s COMMAND --help' tells the options of each and shows examples.\n", full_name);
+	printf("`%s COMMAND --help' shows the options of each, with examples.\n", full_name);
 	if (rest)
 		printf("\n%s\n", rest + 1);
 }
@@ -68,7 +68,7 @@ int cli_dispatch(const struct cli_command *table, const char *about, int argc, c
 	size_t len = strlen(full_name);
 
 	if (argc < 2)
-		return err_set(-EINVAL, "which command? See %s --help", full_name);
+		return err_set(-EINVAL, "no command: see %s --help", full_name);
 	if (is_help(argv[1])) {
 		print_table(table, about);
 		return CLI_HELP;
@@ -76,7 +76,8 @@ int cli_dispatch(const struct cli_command *table, const char *about, int argc, c
 	while (cmd->name && strcmp(cmd->name, argv[1]))
 		cmd++;
 	if (!cmd->name)
-		return err_set(-EINVAL, "no command \"%s\": see %s --help", argv[1], full_name);
+		return err_set(-EINVAL, "unknown command \"%s\": see %s --help", argv[1],
+			       full_name);
 	snprintf(full_name + len, sizeof(full_name) - len, " %s", cmd->name);
 	argv[1] = full_name;
 	return cmd->run(argc - 1, argv + 1);
@@ -210,7 +211,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_NO_ARGS:
 		return p->line->none ? -err_set(-EINVAL, "%s", p->line->none) : 0;
 	case ARGP_KEY_ERROR:
-		err_set(-EINVAL, "\"%s\" is no option here, or lacks its value: see %s --help",
+		err_set(-EINVAL, "\"%s\" is not an option, or lacks its value: see %s --help",
 			in ? state->argv[state->next - 1] : "", full_name);
 		return 0;
 	}

@@ -22,7 +22,7 @@ int column_create(struct column_file *f, const char *path)
 
 	memset(f, 0, sizeof(*f));
 	if (!access(path, F_OK))
-		return err_set(-EEXIST, "%s is there already: remove it, or choose another name",
+		return err_set(-EEXIST, "%s already exists: remove it, or choose another name",
 			       path);
 	err = tempfile_open(&f->file, path);
 	if (err)

@@ -50,18 +50,18 @@ const struct cli_option storage_device_options[] = {
 
 const struct cli_option storage_layout_options[] = {
 	{"layout", 'y', NULL, 1, OPT_CHOICE(struct storage_opts, layout, layouts),
-	 "How data lies on several devices (stripe)"},
+	 "Layout of data on several devices (stripe)"},
 	{0}};
 
 const struct cli_option storage_cache_options[] = {
 	{"cache", 'c', "SIZE", 2, OPT_CALL(set_cache),
-	 "Memory for the lines of the cache, at most: no more than the data can use (256M); its "
-	 "directory takes up to 8 % more"},
+	 "Size of the cache, limited to the lines that the data has (256M); its directory takes "
+	 "up to 8 % more"},
 	{"cache-in", 0, "RANGE", 2, OPT_TEXT_OF(struct storage_opts, cache_in, uri_ranges),
-	 "Memory range that the cache lies in, as numa:1?size=1G (ordinary memory)"},
+	 "Memory range for the cache, as numa:1?size=1G (ordinary memory)"},
 	{"line", 'l', "SIZE", 2, OPT_CALL(set_line), "Bytes of a cache line, 512 to 1M (4096)"},
 	{"threads", 't', "N", 2, OPT_U32(struct storage_opts, threads, 1, 1024),
-	 "Threads that work (one a core)"},
+	 "Worker threads (one per core)"},
 	{"queues", 'q', "N", 2, OPT_U32(struct storage_opts, queues, 1, 65535),
 	 "Queue pairs of each device (4)"},
 	{"depth", 'D', "N", 2, OPT_U32(struct storage_opts, depth, 2, 65536),
@@ -78,7 +78,7 @@ int storage_settle(struct storage_opts *o)
 	if (!o->threads)
 		o->threads = pool_default_threads();
 	if (o->cache < o->line)
-		return err_set(-EINVAL, "--cache holds not even one line of %u bytes", o->line);
+		return err_set(-EINVAL, "--cache is smaller than one line of %u bytes", o->line);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static int read_all(int fd, const char *path, void *buf, size_t len, uint64_t at
 		if (n < 0)
 			return err_sys("cannot read %s", path);
 		if (!n)
-			return err_set(-EIO, "%s has become shorter while it was read", path);
+			return err_set(-EIO, "%s was truncated while it was read", path);
 		p += n;
 		at += (uint64_t)n;
 		len -= (size_t)n;

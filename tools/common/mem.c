@@ -115,8 +115,8 @@ void *mem_take(const struct annex_provider *prov, uint64_t count, size_t size, c
 	if (!count)
 		count = 1;
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > mem_limit()) {
-		err_set(-ENOMEM, "%s: %llu x %zu bytes are more than the memory that there is",
-			what, (ull)count, size);
+		err_set(-ENOMEM, "%s: %llu x %zu bytes are more than this machine's memory", what,
+			(ull)count, size);
 		return NULL;
 	}
 	p = prov->alloc(prov->ctx, bytes, 64);

@@ -151,13 +151,12 @@ int newfile_regular(const char *path, bool overwrite)
 		return errno == ENOENT ? check_parent(path) : err_sys("cannot create %s", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(-EEXIST,
-			       "%s is there already, and is not a regular file: choose "
-			       "another name",
+			       "%s already exists, and is not a regular file: choose another name",
 			       path);
 	if (!overwrite)
 		return err_set(-EEXIST,
-			       "%s is there already: remove it, choose another name, or "
-			       "give --overwrite",
+			       "%s already exists: remove it, choose another name, or give "
+			       "--overwrite",
 			       path);
 	return check_parent(path);
 }
@@ -177,7 +176,7 @@ int newfile_room(const char *path, uint64_t bytes)
 	if (!known || !fs.f_blocks || __builtin_mul_overflow(fs.f_bavail, fs.f_frsize, &room) ||
 	    bytes <= room)
 		return 0;
-	return err_set(-ENOSPC, "no space for %s: it takes %llu bytes, and %llu are free", path,
+	return err_set(-ENOSPC, "no space for %s: it needs %llu bytes, and %llu are free", path,
 		       (ull)bytes, (ull)room);
 }
 

@@ -41,8 +41,8 @@ int newfile_open(struct newfile *n, const char *path, bool overwrite);
 int newfile_close(struct newfile *n, unsigned int count, int err);
 
 /*
- * newfile_regular() - Whether @path may be made: its directory is there and nothing of that name, or
- * a regular file (no link to one) and @overwrite.
+ * newfile_regular() - Whether @path may be made as a regular file: its directory is there, and no
+ * file of that name, or a regular file (no link to one) and @overwrite.
  */
 int newfile_regular(const char *path, bool overwrite);
 

@@ -225,7 +225,7 @@ int pcidev_addr(const char *text, char *addr)
 		n = 0;
 	if (n != 4 || part[2] > 0x1f || part[3] > 7)
 		return err_set(-EINVAL,
-			       "\"%s\" is no PCI address: write it as 0000:00:04.0 or 00:04.0",
+			       "\"%s\" is not a PCI address: write it as 0000:00:04.0 or 00:04.0",
 			       text);
 	snprintf(addr, PCIDEV_ADDR, "%04x:%02x:%02x.%u", part[0], part[1], part[2], part[3]);
 	return 0;
@@ -244,10 +244,10 @@ int pcidev_find(const struct pcidev_list *list, const char *text, struct pcidev 
 			return 0;
 	}
 	if (!sysfs_text(class, sizeof(class), "", "sys/bus/pci/devices/%s/class", addr))
-		return err_set(-ENODEV, "there is no PCI device %s: annex list shows those to take",
+		return err_set(-ENODEV, "there is no PCI device %s: annex list shows the devices",
 			       addr);
 	return err_set(-ENODEV,
-		       "%s is no NVMe controller, nor CXL memory (class %s): annex list shows "
-		       "those to take",
+		       "%s is neither an NVMe controller nor CXL memory (class %s): annex list "
+		       "shows the devices",
 		       addr, class);
 }

@@ -97,7 +97,7 @@ static int broken(struct reader *x, struct csv_parser *p, uint64_t line)
 {
 	x->r->line = line;
 	if (csv_error(p) == CSV_EPARSE)
-		return records_bad(x->r, "a quote where none can be");
+		return records_bad(x->r, "unexpected quote");
 	if (csv_get_buffer_size(p) >= RECORDS_FIELD)
 		return records_bad(x->r, "a field of more than %u KiB", RECORDS_FIELD >> 10);
 	return err_set(-ENOMEM, "no memory for a line of %s", x->r->path);

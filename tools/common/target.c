@@ -60,7 +60,7 @@ static int make_whole(struct target *t, const char *path)
 
 static int refuse(const char *path)
 {
-	return err_set(-EEXIST, "%s holds data: give --overwrite if that may go", path);
+	return err_set(-EEXIST, "%s holds data: give --overwrite to overwrite it", path);
 }
 
 /* Whether the data of a file or device behind file: may go; *@grow: it has to be given its size. */
@@ -107,7 +107,7 @@ static int name_uri(struct target *t, const char *text)
 
 static int refuse_device(const char *text)
 {
-	return err_set(-EEXIST, "%s may hold data: give --overwrite if that may go", text);
+	return err_set(-EEXIST, "%s may hold data: give --overwrite to overwrite it", text);
 }
 
 static int check(struct target *t, const struct annex_uri *uri, const char *text,
@@ -122,12 +122,12 @@ static int check(struct target *t, const struct annex_uri *uri, const char *text
 	if (err)
 		err = err_lib(err, "cannot use device %s", text);
 	else if (readonly)
-		err = err_set(-EROFS, "%s is read-only: leave readonly=1 out to write to it", text);
+		err = err_set(-EROFS, "%s is read-only: leave out readonly=1 to write to it", text);
 	else if (traits & ANNEX_TRAIT_PATH)
 		err = check_file(t, uri->body, kind, bytes, &grow);
 	else if (traits & ANNEX_TRAIT_VOLATILE)
 		err = err_set(-EINVAL,
-			      "%s would be gone when the command ends: write to a file or a device",
+			      "%s is lost when the command ends: write to a file or a device",
 			      text);
 	else if (!t->overwrite)
 		err = refuse_device(text);

@@ -127,8 +127,9 @@ int tempfile_name(struct tempfile *t, bool replace)
 	bool listed = t->temp;
 
 	if (give(t, replace)) {
-		int err = errno == EEXIST ? err_set(-EEXIST, "%s has been made meanwhile", t->path)
-					  : err_sys("cannot rename to %s", t->path);
+		int err = errno == EEXIST
+				  ? err_set(-EEXIST, "%s was created in the meantime", t->path)
+				  : err_sys("cannot rename to %s", t->path);
 
 		if (t->temp && !listed)
 			unlink(t->temp);

@@ -48,7 +48,7 @@ static int check_apart(const struct copy *c)
 
 	for (unsigned int i = 0; i < c->store.nuris && !err; i++)
 		if (same_storage(c->store.uris[i], src))
-			err = err_set(-EINVAL, "%s is the file itself", c->store.uris[i]);
+			err = err_set(-EINVAL, "%s is the input file", c->store.uris[i]);
 	return err ? err : same_apart(c->store.uris, c->store.nuris);
 }
 
@@ -122,7 +122,7 @@ static int take(void *o, char *arg)
 
 static const struct cli_option options[] = {{"overwrite", 0, NULL, 3,
 					     OPT_FLAG(struct copy, overwrite),
-					     "Write to files and devices that hold data"},
+					     "Overwrite files and devices that hold data"},
 					    CLI_TABLE(struct copy, store, storage_layout_options),
 					    CLI_TABLE(struct copy, store, storage_cache_options),
 					    CLI_JSON(struct copy, json),
@@ -154,7 +154,7 @@ int cmd_copy(int argc, char **argv)
 	if (fd < 0)
 		return err_sys("cannot open %s", c.src);
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size) {
-		err = err_set(-EINVAL, "%s is not a regular file with data in it", c.src);
+		err = err_set(-EINVAL, "%s is empty or not a regular file", c.src);
 	} else {
 		c.size = (uint64_t)st.st_size;
 		err = claim_source(fd, c.src);

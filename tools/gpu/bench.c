@@ -25,7 +25,6 @@ int bench_result(struct gpu_bench *b, struct gpu_result *there, struct gpu_resul
 	if (!err)
 		err = runner_zero(b->r, there, sizeof(*there));
 	if (!err && found->wrong)
-		err = err_set(-EBADMSG, "%s: %llu were not what they should be", what,
-			      (ull)found->wrong);
+		err = err_set(-EBADMSG, "%s: %llu are wrong", what, (ull)found->wrong);
 	return err;
 }

@@ -124,7 +124,7 @@ static int copy_path(struct cold *c)
 	if (to)
 		p->free(p->ctx, to, room);
 	free(from);
-	return from && to ? 0 : err_set(-ENOMEM, "no memory to measure the copy path in");
+	return from && to ? 0 : err_set(-ENOMEM, "no memory to measure the copy path");
 }
 
 static int run_case(struct gpu_bench *b, const struct cold_case *k, struct gpu_result *r)

@@ -104,7 +104,8 @@ static int read_lines(struct hot *h, unsigned int i)
 	if (!err)
 		err = bench_result(h->b, h->r, &cached, "cached data");
 	if (!err && cached.sum != plain.sum)
-		err = err_set(-EBADMSG, "cached lines have another sum than plain data");
+		err = err_set(-EBADMSG, "the sum of the cached lines differs from that of plain "
+					"data");
 	return err;
 }
 

@@ -252,7 +252,7 @@ static int context_queues(struct gpu_bench *b, struct annex_gpu_context *ctx,
 	int err = annex_gpu_array_init(&a, ctx, 0, 8, 1);
 
 	if (err)
-		return err_lib(err, "cannot look at the context");
+		return err_lib(err, "cannot examine the context");
 	err = runner_get(b->r, &cache, a.cache, sizeof(cache));
 	args->queues = cache.nqueues < b->queues ? cache.nqueues : b->queues;
 	if (!err)
@@ -313,7 +313,7 @@ static int gpu_alone(struct gpu_bench *b, struct gpu_result *r, double *rate)
 			err = err_lib(ended, "the controller's kernel did not end");
 	}
 	if (!err)
-		err = all_done(b, r, "the controller that is a kernel");
+		err = all_done(b, r, "the controller in a kernel");
 	queues_free(b, &q);
 	*rate = (double)(queues_threads(b) * b->each) / s;
 	return err;

@@ -23,11 +23,13 @@ static const struct bench_part {
 	int (*run)(struct gpu_bench *b);
 } parts[] = {
 	{"queues",
-	 "commands that move nothing, through a controller of the host and one that is a kernel",
+	 "commands without data, through a controller on the host and one in a GPU kernel",
 	 bench_queues},
-	{"cold", "lines of 512 bytes, 4 and 8 KiB not in the cache, beside what the host can copy",
+	{"cold", "misses of lines of 512 bytes, 4 and 8 KiB, compared with copies by the host",
 	 bench_cold},
-	{"hot", "lines and random elements that are, beside a plain copy and plain gathers",
+	{"hot",
+	 "hits of lines and of random elements, compared with a plain copy and plain "
+	 "gathers",
 	 bench_hot},
 };
 
@@ -69,27 +71,27 @@ static int parse_bytes(void *member, const char *opt, char *arg)
 }
 
 static const struct cli_option options[] = {
-	{"gpu", 0, "N", 0, OPT_U32(struct bench, device, 0, 1023), "Which GPU (0)"},
+	{"gpu", 0, "N", 0, OPT_U32(struct bench, device, 0, 1023), "Number of the GPU (0)"},
 	{"bytes", 'b', "SIZE", 0, OPT_CALL_AT(struct bench, b.bytes, parse_bytes),
-	 "Data that is read hot (4G)"},
+	 "Bytes that hits read (4G)"},
 	{"cold", 0, "SIZE", 0, OPT_CALL_AT(struct bench, b.cold, parse_bytes),
-	 "Data that is read cold, with each line size (512M)"},
+	 "Bytes that misses read, for each line size (512M)"},
 	{"gathers", 0, "N", 0, OPT_SIZE(struct bench, b.gathers, 1024, 1ull << 32),
-	 "Elements that are gathered (64M)"},
+	 "Elements to gather (64M)"},
 	{"threads", 't', "N", 0, OPT_U32(struct bench, b.threads, 32, 1u << 20),
-	 "GPU threads that fill queues (64K)"},
+	 "GPU threads that submit commands (64K)"},
 	{"commands", 0, "N", 0, OPT_U32(struct bench, b.each, 1, 1u << 20),
-	 "Commands of each of them (16)"},
+	 "Commands per GPU thread (16)"},
 	{"queues", 'q', "N", 0, OPT_U32(struct bench, b.queues, 1, GPU_QUEUES),
 	 "Queue pairs, up to 16 (8)"},
 	{"depth", 'D', "N", 0, OPT_U32(struct bench, b.depth, 2, 65536),
-	 "Entries of each queue that brings data (1024)"},
+	 "Entries of each queue that moves data (1024)"},
 	CLI_JSON(struct bench, json),
 	{0}};
 
 static const char doc[] =
-	"Measure what GPU threads get out of queues and of the cache in GPU memory, over mem: "
-	"devices. All data that is read is verified."
+	"Measure queue pairs and the cache in GPU memory, used by GPU threads, over mem: devices. "
+	"All data read is verified."
 	"\vExamples:\n"
 	"  annex bench cuda\n"
 	"  annex bench cuda hot --bytes 16G --json\n"
@@ -120,7 +122,9 @@ int bench_cuda(int argc, char **argv)
 	int err = cli_parse(&line, argc, argv, &o);
 
 	if (!err && o.b.threads / o.b.queues >= 32768)
-		err = err_set(-EINVAL, "--threads %u on --queues %u: less than 32K for each",
+		err = err_set(-EINVAL,
+			      "--threads %u on --queues %u: each queue pair takes fewer "
+			      "than 32K threads",
 			      o.b.threads, o.b.queues);
 	if (!err)
 		err = runner_open((int)o.device, &r);

@@ -64,7 +64,8 @@ void *runner_alloc(struct runner *r, uint64_t bytes, const char *what)
 	void *ptr = p->alloc(p->ctx, bytes, 4096);
 
 	if (!ptr)
-		err_set(-ENOMEM, "no %llu bytes of GPU memory for %s", (ull)bytes, what);
+		err_set(-ENOMEM, "cannot allocate %llu bytes of GPU memory for %s", (ull)bytes,
+			what);
 	return ptr;
 }
 

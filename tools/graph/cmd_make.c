@@ -30,7 +30,7 @@ struct make_opts {
 static int check_output(const struct make_opts *o)
 {
 	if (!o->output)
-		return err_set(-EINVAL, "where to? Name the graph file with -o FILE");
+		return err_set(-EINVAL, "no output: name the graph file with -o FILE");
 	return newfile_regular(o->output, o->overwrite);
 }
 
@@ -72,7 +72,7 @@ static int read_input(const struct make_opts *o, struct list *l)
 
 	progress_begin("reading");
 	if (!o->args[1])
-		return err_set(-EINVAL, "which file? annex graph import snap INPUT -o FILE");
+		return err_set(-EINVAL, "no input: annex graph import snap INPUT -o FILE");
 	f = input_stream(o->args[1]);
 	if (!f)
 		return -EINVAL;
@@ -97,18 +97,18 @@ static const struct cli_option make_options[] = {
 	{"output", 'o', "FILE", 0, OPT_TEXT(struct make_opts, output), "The graph file to write"},
 	{"overwrite", 0, NULL, 0, OPT_FLAG(struct make_opts, overwrite),
 	 "Replace a graph file of that name"},
-	{"ids", 0, "4|8", 0, OPT_CALL(set_ids), "Bytes of a vertex id in the file (4)"},
+	{"ids", 0, "4|8", 0, OPT_CALL(set_ids), "Bytes per vertex id in the file (4)"},
 	{"threads", 't', "N", 0, OPT_U32(struct make_opts, threads, 1, 1024),
-	 "Threads that work (one a core)"},
+	 "Worker threads (one per core)"},
 	CLI_JSON(struct make_opts, json),
 	{0}};
 
 static const struct cli_option import_options[] = {
 	CLI_ALSO(make_options),
 	{"undirected", 0, NULL, 0, OPT_FLAG(struct make_opts, undirected),
-	 "Have every edge hold both ways"},
+	 "Add every edge in both directions"},
 	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
-	 "Take values (third column) as weights, rounded"},
+	 "Use the third column as weights, rounded"},
 	{0}};
 
 static const char *const formats[] = {"snap", NULL};
@@ -144,7 +144,7 @@ int graph_import(int argc, char **argv)
 	if (err)
 		return err;
 	if (!o.args[0])
-		return err_set(-EINVAL, "which format? One of %s",
+		return err_set(-EINVAL, "no format: name one of %s",
 			       cli_names(&format_list, names, sizeof(names)));
 	err = cli_choice("format", o.args[0], formats, &format);
 	if (!err)
@@ -172,9 +172,9 @@ static const struct cli_option gen_options[] = {
 	{"scale", 0, "N", 0, OPT_U32(struct make_opts, gen.scale, 1, 31),
 	 "2^N vertices, N from 1 to 31 (16)"},
 	{"degree", 0, "N", 0, OPT_U32(struct make_opts, gen.degree, 1, 65536),
-	 "N edges a vertex, each both ways (16)"},
+	 "N edges per vertex, each in both directions (16)"},
 	{"seed", 0, "N", 0, OPT_SIZE(struct make_opts, gen.seed, 0, UINT64_MAX),
-	 "Another graph of the same kind (1)"},
+	 "Seed of the random graph (1)"},
 	{"weights", 0, NULL, 0, OPT_FLAG(struct make_opts, weights),
 	 "Give the edges weights from 1 to 255"},
 	{0}};
@@ -194,8 +194,9 @@ static const char *kind_at(unsigned int i, char *summary)
 static const struct cli_list kind_list = {.arg = "KIND", .at = kind_at};
 
 static const char gen_doc[] =
-	"Make a graph and write it as a graph file. Edges hold both ways; self loops and "
-	"duplicates are left out. The graph depends on the seed, not on the number of threads."
+	"Make a graph and write it as a graph file. Every edge goes in both directions; self "
+	"loops and duplicates are left out. The graph depends on the seed, not on the number of "
+	"threads."
 	"\vExamples:\n"
 	"  annex graph gen kron --scale 22 -o kron22.csr\n"
 	"  annex graph gen urand --scale 20 --degree 8 --weights -o urand20.csr";
@@ -214,7 +215,7 @@ static int check_fit(const struct make_opts *o)
 	if (o->gen.degree <= vertices / 128)
 		file += edges / 2 * (o->ids + (o->weights ? 4 : 0));
 	if (available && memory > available)
-		return err_set(-ENOMEM, "this graph takes %llu bytes of memory, and %llu are free",
+		return err_set(-ENOMEM, "this graph needs %llu bytes of memory, and %llu are free",
 			       (ull)memory, (ull)available);
 	return newfile_room(o->output, file);
 }
@@ -233,7 +234,7 @@ int graph_gen(int argc, char **argv)
 	if (err)
 		return err;
 	if (!o.args[0])
-		return err_set(-EINVAL, "which kind? One of %s",
+		return err_set(-EINVAL, "no kind: name one of %s",
 			       cli_names(&kind_list, names, sizeof(names)));
 	if (o.args[1])
 		return err_set(-EINVAL, "\"%s\" is one argument too many", o.args[1]);
@@ -287,7 +288,7 @@ static void report_info(const struct csr *g, struct out *out)
 	out_count(out, "edgeless", "vertices without edges", alone);
 }
 
-static const char info_doc[] = "Check a graph file and tell what it holds."
+static const char info_doc[] = "Check a graph file and describe it."
 			       "\vExample:\n  annex graph info kron22.csr";
 
 static const struct cli_option info_options[] = {CLI_JSON(struct make_opts, json), {0}};
@@ -317,7 +318,7 @@ int graph_info(int argc, char **argv)
 static const struct cli_command commands[] = {
 	{"import", graph_import, "read a graph from an edge list"},
 	{"gen", graph_gen, "make a Kronecker or uniform random graph"},
-	{"info", graph_info, "tell what a graph file holds"},
+	{"info", graph_info, "describe a graph file"},
 	{"bfs", graph_bfs, "breadth-first search from a vertex"},
 	{"cc", graph_cc, "connected components"},
 	{"pagerank", graph_pagerank, "rank vertices by the links to them"},

@@ -40,12 +40,12 @@ static const struct cli_option bfs_options[] = {
 	{"source", 's', "VERTEX", 0, OPT_TEXT(struct run, source_name),
 	 "Name or number of the vertex to start from (highest degree)"},
 	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
-	 "Search by the threads of GPU N (0), with the cache in its memory"},
+	 "Search on GPU N (0), with the cache in its memory"},
 	CLI_ALSO(run_options),
 	{0}};
 
 static const char bfs_doc[] =
-	"Breadth-first search: how many edges away every vertex is.\n\n" RUN_DOC "\vExamples:\n"
+	"Breadth-first search: the number of edges to every vertex.\n\n" RUN_DOC "\vExamples:\n"
 	"  annex graph bfs lj.csr --source 4847 --cache 256K --verify\n"
 	"  annex graph bfs kron22.csr --cache 64M --line 4096\n"
 	"  annex graph bfs kron22.csr --device file:/mnt/a/k.img --device file:/mnt/b/k.img\n"
@@ -86,12 +86,12 @@ static const struct cli_option sssp_options[] = {
 	{"source", 's', "VERTEX", 0, OPT_TEXT(struct run, source_name),
 	 "Name or number of the vertex to start from (highest degree)"},
 	{"delta", 0, "N", 0, OPT_SIZE(struct run, delta, 1, UINT64_MAX),
-	 "Work on vertices up to N farther than the nearest at once (64)"},
+	 "Work on all vertices up to N farther than the nearest together (64)"},
 	CLI_ALSO(run_options),
 	{0}};
 
 static const char sssp_doc[] = "Shortest paths by the weights of the file; without weights every "
-			       "edge counts 1.\n\n" RUN_DOC "\vExample:\n"
+			       "edge has weight 1.\n\n" RUN_DOC "\vExample:\n"
 			       "  annex graph sssp road.csr --source 0 --cache 64M --delta 1000";
 
 int graph_sssp(int argc, char **argv)

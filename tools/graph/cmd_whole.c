@@ -104,12 +104,12 @@ static void pagerank_done(struct run *run)
 
 static const struct cli_option pagerank_options[] = {{"iterations", 0, "N", 0,
 						      OPT_U32(struct run, iterations, 1, 1000000),
-						      "Stop after N at the latest (100)"},
+						      "Stop after N iterations at most (100)"},
 						     CLI_ALSO(run_options),
 						     {0}};
 
-static const char pagerank_doc[] = "PageRank with a damping of 0.85, until all ranks together "
-				   "change by less than 1e-6.\n\n" RUN_DOC "\vExample:\n"
+static const char pagerank_doc[] = "PageRank with a damping of 0.85, until the ranks change by "
+				   "less than 1e-6 in sum.\n\n" RUN_DOC "\vExample:\n"
 				   "  annex graph pagerank lj.csr --cache 256K --iterations 50";
 
 int graph_pagerank(int argc, char **argv)

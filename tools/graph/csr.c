@@ -36,7 +36,7 @@ static int read_at(const struct csr *g, void *buf, uint64_t len, uint64_t at)
 
 static int bad(const struct csr *g, const char *what)
 {
-	return err_set(-EINVAL, "%s is no sound graph file: %s", g->path, what);
+	return err_set(-EINVAL, "%s is not a valid graph file: %s", g->path, what);
 }
 
 /* The bytes that a section must have; false if no file could be so large. */
@@ -63,23 +63,25 @@ static int check_section(const struct csr *g, enum csr_section s)
 
 	if (!wanted_len(h, s, &want) || len != want)
 		return err_set(-EINVAL,
-			       "%s is no sound graph file: %llu bytes of %s do not fit %llu "
+			       "%s is not a valid graph file: %llu bytes of %s do not fit %llu "
 			       "vertices and %llu edges",
 			       g->path, (ull)len, section_names[s], (ull)h->vertices,
 			       (ull)h->edges);
 	if (!len)
 		return 0;
 	if (off < CSR_ALIGN || off % CSR_ALIGN)
-		return err_set(-EINVAL, "%s is no sound graph file: its %s begin at byte %llu",
+		return err_set(-EINVAL, "%s is not a valid graph file: its %s begin at byte %llu",
 			       g->path, section_names[s], (ull)off);
 	if (off > g->size || len > g->size - off)
-		return err_set(-EINVAL, "%s is truncated: its %s would end behind the file",
+		return err_set(-EINVAL,
+			       "%s is truncated: its %s would extend past the end of the "
+			       "file",
 			       g->path, section_names[s]);
 	for (int t = 0; t < (int)s; t++) {
 		uint64_t toff = h->section[t].offset, tlen = h->section[t].len;
 
 		if (tlen && off < toff + tlen && toff < off + len)
-			return err_set(-EINVAL, "%s is no sound graph file: %s and %s overlap",
+			return err_set(-EINVAL, "%s is not a valid graph file: %s and %s overlap",
 				       g->path, section_names[t], section_names[s]);
 	}
 	return 0;
@@ -92,7 +94,7 @@ static int check_header(const struct csr *g)
 
 	if (memcmp(h->magic, CSR_MAGIC, sizeof(h->magic)))
 		return err_set(-EINVAL,
-			       "%s is no graph file: make one with annex graph import or gen",
+			       "%s is not a graph file: make one with annex graph import or gen",
 			       g->path);
 	if (h->version != CSR_VERSION)
 		return err_set(-EINVAL, "%s has version %u of the graph format, this tool reads %u",
@@ -104,9 +106,9 @@ static int check_header(const struct csr *g)
 	if (!h->vertices)
 		return bad(g, "it has no vertices");
 	if (h->vertices > CSR_MAX_VERTICES)
-		return bad(g, "more vertices than 32 bits number");
+		return bad(g, "more vertices than 32-bit ids can name");
 	if (g->size % CSR_ALIGN)
-		return err_set(-EINVAL, "%s is truncated: %llu bytes are no multiple of %u",
+		return err_set(-EINVAL, "%s is truncated: %llu bytes are not a multiple of %u",
 			       g->path, (ull)g->size, CSR_ALIGN);
 	for (int s = 0; s < CSR_SECTIONS && !err; s++)
 		err = check_section(g, s);
@@ -130,7 +132,7 @@ static int load_offsets(struct csr *g)
 		if (g->offsets[v] < g->offsets[v - 1])
 			return err_set(
 				-EINVAL,
-				"%s is no sound graph file: row offsets descend at vertex %llu",
+				"%s is not a valid graph file: row offsets decrease at vertex %llu",
 				g->path, (ull)v);
 	if (g->offsets[n - 1] != g->h.edges)
 		return bad(g, "the last row offset is not the number of edges");
@@ -155,11 +157,11 @@ static int load_names(struct csr *g)
 		char *end = memchr(p, 0, (size_t)(g->text + len - p));
 
 		if (!end || n == g->h.vertices)
-			return bad(g, "names and vertices differ in number");
+			return bad(g, "the numbers of names and vertices differ");
 		g->names[n] = p;
 		p = end + 1;
 	}
-	return n == g->h.vertices ? 0 : bad(g, "names and vertices differ in number");
+	return n == g->h.vertices ? 0 : bad(g, "the numbers of names and vertices differ");
 }
 
 int csr_open_fd(int fd, const char *path, struct csr *g)
@@ -177,7 +179,9 @@ int csr_open_fd(int fd, const char *path, struct csr *g)
 	else if (!S_ISREG(st.st_mode))
 		err = err_set(-EINVAL, "%s is not a regular file", path);
 	else if ((uint64_t)st.st_size < CSR_ALIGN)
-		err = err_set(-EINVAL, "%s is no graph file: %lld bytes hold not even the header",
+		err = err_set(-EINVAL,
+			      "%s is not a graph file: %lld bytes are shorter than its "
+			      "header",
 			      path, (long long)st.st_size);
 	else
 		err = read_at(g, &g->h, sizeof(g->h), 0);

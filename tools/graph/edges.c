@@ -77,7 +77,7 @@ static int warm(struct edges *e)
 
 	if (e->store.bytes / e->line < lines)
 		return err_set(-EINVAL,
-			       "--warm: the cache holds %llu of %llu lines: give more --cache",
+			       "--warm: the cache holds %llu of %llu lines: give a larger --cache",
 			       (ull)(e->store.bytes / e->line), (ull)lines);
 	for (uint64_t i = 0; i < lines && !err; i++) {
 		err = annex_cache_pin(e->store.cache, i, 0, &data);
@@ -99,7 +99,7 @@ static int open_array(struct edges *e, const struct storage_opts *so)
 	if (so->cache / so->line < need)
 		return err_set(-EINVAL,
 			       "--cache holds %llu lines of %u bytes, %u threads need %llu: give "
-			       "more cache, shorter lines or fewer threads",
+			       "a larger cache, shorter lines or fewer threads",
 			       (ull)(so->cache / so->line), so->line, pool_threads(e->pool),
 			       (ull)need);
 	err = storage_open_image(&e->store, so, g->path, g->fd, g->size);
@@ -109,7 +109,7 @@ static int open_array(struct edges *e, const struct storage_opts *so)
 	if (err)
 		return err_lib(err, "%s", g->path);
 	if (e->mechanisms == EDGES_NONE && e->store.ndevs > 1)
-		return err_set(-EINVAL, "--mechanisms none reads from one --device");
+		return err_set(-EINVAL, "--mechanisms none works with one --device only");
 	err = annex_array_init(&e->ids, e->store.cache, g->h.section[CSR_EDGES].offset,
 			       g->h.id_bytes, g->h.edges);
 	if (!err && (g->h.flags & CSR_WEIGHTED))
@@ -152,7 +152,7 @@ static int open_memory(struct edges *e)
 		if (n < 0)
 			return err_sys("cannot read %s", e->g->path);
 		if (!n)
-			return err_set(-EIO, "%s has become shorter while it was read", e->g->path);
+			return err_set(-EIO, "%s was truncated while it was read", e->g->path);
 		at += (uint64_t)n;
 		progress_update(at >> 20, e->g->size >> 20, "MiB");
 	}

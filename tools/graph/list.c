@@ -101,7 +101,7 @@ static int idmap_add(struct idmap *m, uint64_t id, uint32_t *number)
 	s = probe(m, id);
 	if (!m->slot[s]) {
 		if (m->count == CSR_MAX_VERTICES)
-			return err_set(-E2BIG, "more vertices than 32 bits number");
+			return err_set(-E2BIG, "more vertices than 32-bit ids can name");
 		m->ids[m->count++] = id;
 		m->slot[s] = (uint32_t)m->count;
 	}
@@ -188,15 +188,15 @@ static int read_line(const char *path, uint64_t line, char *p, bool weights, str
 	if (!*p || *p == '#')
 		return 0;
 	if (!take_number(&p, &a) || !take_number(&p, &b))
-		return err_set(-EINVAL, "%s, line %" PRIu64 ": an edge is two vertex ids", path,
+		return err_set(-EINVAL, "%s, line %" PRIu64 ": an edge needs two vertex ids", path,
 			       line);
 	if (weights) {
 		double v = strtod(p, &end);
 
 		if (end == p)
 			return err_set(-EINVAL,
-				       "%s, line %" PRIu64 ": no third column to be the weight",
-				       path, line);
+				       "%s, line %" PRIu64 ": no third column for the weight", path,
+				       line);
 		err = take_weight(path, line, v, &w);
 		if (err)
 			return err;
@@ -254,7 +254,7 @@ int snap_read(FILE *f, const char *path, bool weights, struct list *l)
 	}
 	err = err ? err : got;
 	if (!err && !l->edges)
-		err = err_set(-EINVAL, "%s holds no edges", path);
+		err = err_set(-EINVAL, "%s has no edges", path);
 	if (!err)
 		err = number_vertices(&ids, l);
 	l->weighted = weights;

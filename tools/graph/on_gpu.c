@@ -14,13 +14,14 @@
 int gpu_check(const struct run *run)
 {
 	if (run->edges.access != EDGES_ARRAY || run->edges.cold)
-		return err_set(-EINVAL, "--gpu reads the edges by an array: without --access and "
-					"--cold");
+		return err_set(-EINVAL, "--gpu reads the edges through an array: leave out "
+					"--access and --cold");
 	if (run->store.threads_named)
-		return err_set(-EINVAL, "--threads are the host's: without --gpu");
+		return err_set(-EINVAL, "--threads applies to the host only: leave it out with "
+					"--gpu");
 	if (run->store.cache_in || run->store.layout)
 		return err_set(-EINVAL, "--gpu has its cache in GPU memory, over one device: "
-					"without --cache-in and --layout");
+					"leave out --cache-in and --layout");
 	return run->store.nuris > 1 ? err_set(-EINVAL, "--gpu takes one device") : 0;
 }
 

@@ -29,17 +29,18 @@ const struct cli_option run_options[] = {
 	CLI_TABLE(struct run, store, storage_layout_options),
 	CLI_TABLE(struct run, store, storage_cache_options),
 	{"access", 0, NULL, 3, OPT_CHOICE(struct run, edges.access, access_names),
-	 "Edges by an array over the cache (array), mapped, or in memory, to compare"},
+	 "Read edges through an array over the cache (array); mapped or all in memory, for "
+	 "comparison"},
 	{"advise", 0, "normal|random", 3, OPT_CALL(set_advice),
-	 "What to tell the kernel about the mapping (normal)"},
+	 "Advice to the kernel about the mapping (normal)"},
 	{"mechanisms", 0, NULL, 3, OPT_CHOICE(struct run, edges.mechanisms, mechanism_names),
-	 "How elements of the array come, each with those before it: by reads of their own (none), "
-	 "a cache, one probe for those of 32 that share a line, a line held for all of its "
-	 "elements, lines read ahead (ahead)"},
+	 "How the array reads elements, each step added to the steps before: a read per element "
+	 "(none), a cache, one probe for all elements of 32 that share a line, a line held for all "
+	 "of its elements, lines read ahead (ahead)"},
 	{"warm", 0, NULL, 3, OPT_FLAG(struct run, edges.warm),
-	 "Have all edges in the cache first, which must hold them"},
+	 "Load all edges into the cache first, which must be large enough"},
 	{"cold", 0, NULL, 3, OPT_FLAG(struct run, edges.cold),
-	 "Have the page cache drop the file first"},
+	 "Drop the file from the page cache first"},
 	{"verify", 0, NULL, 3, OPT_FLAG(struct run, verify),
 	 "Compare the result with that of a serial in-memory run"},
 	CLI_JSON(struct run, json),
@@ -149,8 +150,7 @@ int run_graph(const struct algorithm *a, int argc, char **argv)
 	if (err)
 		return err;
 	if (!run.file)
-		return err_set(-EINVAL,
-			       "which graph? Name a file made by annex graph import or gen");
+		return err_set(-EINVAL, "no graph: name a file made by annex graph import or gen");
 	err = csr_open(run.file, &run.g);
 	if (err)
 		return err;

@@ -42,7 +42,7 @@ struct algorithm {
 extern const struct cli_option run_options[];
 
 #define RUN_DOC                                                                                    \
-	"The row offsets and what is kept by vertex are in memory; the edges are read through a "  \
+	"Row offsets and results of vertices are in memory; the edges are read through a "         \
 	"cache from FILE, or from devices that hold an image of it (annex copy). mem: devices "    \
 	"are filled from FILE first."
 

@@ -156,10 +156,10 @@ static void refill(struct sweep *s, struct edges_lane *lane)
 
 static int bad_id(const struct sweep *s, uint64_t v, uint64_t id)
 {
-	return err_set(
-		-EINVAL,
-		"%s is no sound graph file: vertex %llu has the neighbour %llu, of %llu vertices",
-		s->e->g->path, (ull)v, (ull)id, (ull)s->e->g->h.vertices);
+	return err_set(-EINVAL,
+		       "%s is not a valid graph file: vertex %llu has the neighbour %llu, of %llu "
+		       "vertices",
+		       s->e->g->path, (ull)v, (ull)id, (ull)s->e->g->h.vertices);
 }
 
 /* Four ids at once; gcc makes whatever the machine has of it. */

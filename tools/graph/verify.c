@@ -38,7 +38,7 @@ static int load(const struct csr *g, enum csr_section s, void *buf)
 		if (n < 0 && errno != EINTR)
 			return err_sys("cannot read %s", g->path);
 		if (!n)
-			return err_set(-EIO, "%s has become shorter while it was read", g->path);
+			return err_set(-EIO, "%s was truncated while it was read", g->path);
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
@@ -68,7 +68,7 @@ static int load_plain(const struct csr *g, bool weights, struct plain *p)
 		err = load(g, CSR_WEIGHTS, p->weights);
 	for (uint64_t i = 0; i < g->h.edges && !err; i++)
 		if (id_at(p, i) >= p->n)
-			err = err_set(-EINVAL, "%s: edge %llu leads out of the graph", g->path,
+			err = err_set(-EINVAL, "%s: edge %llu leads outside the graph", g->path,
 				      (ull)i);
 	if (err)
 		unload(p);
@@ -332,7 +332,7 @@ static int dijkstra(const struct plain *p, uint32_t source, uint64_t *dist)
 		}
 	}
 	free(h.item);
-	return ok ? 0 : err_set(-ENOMEM, "no memory to verify with");
+	return ok ? 0 : err_set(-ENOMEM, "no memory to verify the result");
 }
 
 int verify_sssp(const struct csr *g, uint32_t source, const struct sssp *r)

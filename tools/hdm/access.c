@@ -33,7 +33,7 @@ static uint64_t word_at(uint64_t i, uint64_t round)
 
 static int wrong(const struct memory *m, const char *what)
 {
-	return err_set(-EBADMSG, "%s: %s found other words than were stored", m->name, what);
+	return err_set(-EBADMSG, "%s: wrong data while %s", m->name, what);
 }
 
 /* The words of thread @id of @n. */

@@ -58,7 +58,7 @@ static int pairs_alloc(struct annex_hdm *h, struct held *x, size_t bytes, uint64
 	else
 		err = (p = malloc(bytes)) ? 0 : -ENOMEM;
 	if (err)
-		return h ? err_lib(err, "no piece of %zu bytes", bytes)
+		return h ? err_lib(err, "cannot allocate %zu bytes", bytes)
 			 : err_set(err, "out of memory");
 	x->p = p;
 	x->mark = *x->p = mark;
@@ -130,11 +130,11 @@ struct result {
 
 static const struct cli_option options[] = {
 	{"bytes", 0, "SIZE", 1, OPT_SIZE(struct bench, bytes, LEAST, MOST),
-	 "How much of the range is used, and of ordinary memory (64M, or half of what is free)"},
+	 "Bytes of the range to use, and of ordinary memory (64M, or half of the free bytes)"},
 	{"threads", 't', "N", 1, OPT_U32(struct bench, threads, 1, 1024),
-	 "Threads that work (one a core)"},
+	 "Worker threads (one per core)"},
 	{"seconds", 0, "S", 1, OPT_DOUBLE(struct bench, seconds, 0.001, 3600),
-	 "How long each measurement takes at least (0.3)"},
+	 "Shortest time of each measurement (0.3)"},
 	CLI_JSON(struct bench, json),
 	{0}};
 
@@ -273,10 +273,10 @@ static int run(struct bench *b, struct annex_hdm *h, struct pool *pool)
 }
 
 static const char doc[] =
-	"Measure a memory range: loads, stores and copies of all threads, loads at random places, "
-	"the latency of one load after the other, alone and while the other threads load, "
-	"persisting, and taking and freeing pieces of 64 to 1087 bytes. The same is measured in "
-	"ordinary memory, and with malloc(). All that is read is checked."
+	"Measure a memory range: loads, stores and copies by all threads, random loads, the "
+	"latency of dependent loads (alone, and while other threads load), persisting, and "
+	"allocating and freeing pieces of 64 to 1087 bytes. Ordinary memory and malloc() are "
+	"measured for comparison. All data read is checked."
 	"\vExamples:\n"
 	"  annex bench hdm 'shm:/dev/shm/range?size=256M'\n"
 	"  annex bench hdm 'numa:1?size=1G' --bytes 512M --json\n"

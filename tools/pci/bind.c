@@ -93,7 +93,7 @@ static int check_bind(const struct pcidev *d, const struct users *users)
 	if (*d->driver && !is_driver(d, pcidev_home(d)))
 		return err_set(-EBUSY,
 			       "%s belongs to the driver %s: echo %s > "
-			       "/sys/bus/pci/drivers/%s/unbind takes it away from there",
+			       "/sys/bus/pci/drivers/%s/unbind unbinds it",
 			       d->addr, d->driver, d->addr, d->driver);
 	if (users->n)
 		return say_busy(d, &users->user[0]);
@@ -108,12 +108,11 @@ static int check_unbind(const struct pcidev *d, const struct users *users)
 	if (is_driver(d, pcidev_home(d)))
 		return 0;
 	if (*d->driver && !is_driver(d, pcidev_annex(d)))
-		return err_set(-EINVAL, "%s is not annex's, but the driver %s's", d->addr,
-			       d->driver);
+		return err_set(-EINVAL, "%s is bound to %s, not to annex", d->addr, d->driver);
 	if (users->n)
 		return say_busy(d, &users->user[0]);
 	if (!sysfs_is("", "sys/bus/pci/drivers/%s", pcidev_home(d)))
-		return err_set(-ENODEV, "there is no %s driver to take %s: modprobe %s first",
+		return err_set(-ENODEV, "the driver %s, for %s, is not loaded: modprobe %s first",
 			       pcidev_home(d), d->addr, pcidev_home(d));
 	return check_root("annex unbind", d);
 }
@@ -132,7 +131,7 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 			    d->group < 0 ? json_null() : json_string(d->domain));
 	json_array_append_new(devices, one);
 	if (!changed)
-		out_row(out, d->addr, "is with %s already", d->driver);
+		out_row(out, d->addr, "is already bound to %s", d->driver);
 	else if (alone && is_driver(d, pcidev_annex(d)))
 		out_row(out, d->addr,
 			"bound to %s; no IOMMU: opening it needs CAP_SYS_RAWIO and modprobe annex "
@@ -244,7 +243,7 @@ static const char bind_doc[] =
 	"Hand NVMe controllers to the kernel module annex, so that --device pci:ADDR can use them, "
 	"and CXL memory devices, for --cache-in pci:ADDR. Refused while anything uses a namespace "
 	"or a region of theirs. The IOMMU group of each controller gets a strict domain (type "
-	"DMA). If a step fails, everything is put back."
+	"DMA). If a step fails, everything is restored."
 	"\vExamples:\n"
 	"  annex bind 0000:00:04.0\n"
 	"  annex bind 00:04.0 0d:00.0 --json";
@@ -259,7 +258,7 @@ static const char unbind_doc[] =
 int cmd_bind(int argc, char **argv)
 {
 	static const struct cli_line line = {options, "ADDR...", bind_doc, .take = take,
-					     .none = "which device? annex list shows them"};
+					     .none = "no device: annex list shows them"};
 
 	return command(&line, argc, argv, true);
 }
@@ -267,7 +266,7 @@ int cmd_bind(int argc, char **argv)
 int cmd_unbind(int argc, char **argv)
 {
 	static const struct cli_line line = {options, "ADDR...", unbind_doc, .take = take,
-					     .none = "which device? annex list shows them"};
+					     .none = "no device: annex list shows them"};
 
 	return command(&line, argc, argv, false);
 }

@@ -32,7 +32,7 @@ static int fail(struct change *c, int err, const char *what)
 	const char *why = strerror(-err);
 
 	if (err == -ETIMEDOUT) {
-		why = "the kernel has not done it within its time: see dmesg";
+		why = "the kernel did not finish in time: see dmesg";
 		c->ms = AGAIN_MS;
 	}
 	if (!c->why[0])
@@ -91,7 +91,7 @@ static int set_type(struct change *c, int group, const char *type)
 	char path[SYSFS_PATH], what[80];
 
 	c->typed = true;
-	snprintf(what, sizeof(what), "cannot make IOMMU group %d of type %s", group, type);
+	snprintf(what, sizeof(what), "cannot set IOMMU group %d to type %s", group, type);
 	sysfs_path(path, "", "sys/kernel/iommu_groups/%d/type", group);
 	return put(c, path, type, what);
 }
@@ -139,9 +139,9 @@ static int give_up(const struct change *c, const struct pcidev *was, int err)
 
 	if (!put_back(&back, c, was))
 		return err_set(err, "%s: %s", c->addr, c->why);
-	return err_set(err, "%s: %s; and it is not back with %s (%s)%s", c->addr, c->why,
+	return err_set(err, "%s: %s; and it could not be returned to %s (%s)%s", c->addr, c->why,
 		       *was->driver ? was->driver : "no driver",
-		       back.why[0] ? back.why : "the driver did not take it: see dmesg",
+		       back.why[0] ? back.why : "the driver did not bind it: see dmesg",
 		       strcmp(was->driver, pcidev_annex(was))
 			       ? ": annex unbind once the kernel answers"
 			       : "");
@@ -224,8 +224,8 @@ static int claims_take(struct claims *claims, const char *addr, const struct use
 		fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
 		if (fd < 0 && errno == EBUSY)
 			return err_set(-EBUSY,
-				       "%s is in use: something has %s or a partition of it for "
-				       "itself: lsblk %s shows what, stop it first",
+				       "%s is in use: %s or a partition of it is open "
+				       "exclusively: lsblk %s shows its user, stop that first",
 				       addr, path, path);
 		if (fd < 0)
 			return err_sys("%s: cannot see whether %s is in use", addr, path);
@@ -266,7 +266,7 @@ static int take(struct pcidev *d, struct claims *claims)
 		driver_now(&c, driver, sizeof(driver));
 	}
 	if (!err && strcmp(driver, pcidev_annex(d)) != 0) {
-		snprintf(c.why, sizeof(c.why), "annex.ko did not take it: dmesg says why");
+		snprintf(c.why, sizeof(c.why), "annex.ko did not bind it: see dmesg");
 		err = -EIO;
 	}
 	if (err)
@@ -309,8 +309,7 @@ static int give(struct pcidev *d)
 		return give_up(&c, d, err);
 	driver_now(&c, driver, sizeof(driver));
 	if (!*driver || !strcmp(driver, pcidev_annex(d)))
-		return err_set(-EIO, "%s is free of annex, but no driver took it: dmesg says why",
-			       d->addr);
+		return err_set(-EIO, "%s left annex, but no driver bound it: see dmesg", d->addr);
 	pcidev_facts("", d);
 	return 0;
 }

@@ -128,7 +128,7 @@ static void check_io_uring(struct checks *c)
 
 	if (*c->root && off < 0) {
 		checks_add(c, "file:", "io_uring", CHECK_UNKNOWN,
-			   "this kernel does not tell; the machine itself can try");
+			   "this kernel does not tell; run this on the machine itself");
 		return;
 	}
 	rings = *c->root ? (off ? 0 : RINGS) : count_rings(&err);
@@ -171,7 +171,7 @@ static void check_space(struct checks *c)
 
 	if (*c->root) {
 		checks_add(c, "space", "userfaultfd", CHECK_UNKNOWN,
-			   "a right of each process: only the machine itself can tell");
+			   "a right of each process: run this on the machine itself");
 		return;
 	}
 	if (annex_space_create(&opts, &space)) {
@@ -184,12 +184,12 @@ static void check_space(struct checks *c)
 	if (how == ANNEX_WATCH_SIGNAL) {
 		checks_add(
 			c, "space", "userfaultfd", CHECK_MISSING,
-			"refused: touches are heard of by signals (SIGSEGV), slower; system calls "
+			"refused: accesses are caught by signals (SIGSEGV), slower; system calls "
 			"on tensors that are elsewhere, or not held, fail");
 		checks_mend(c, UNCONFINED);
 	} else if (how == ANNEX_WATCH_USER) {
 		checks_add(c, "space", "userfaultfd", CHECK_MISSING,
-			   "only for the program's own touches: system calls on tensors that are "
+			   "only for the program's own accesses: system calls on tensors that are "
 			   "elsewhere, or not held, fail");
 		checks_mend(c, UNPRIVILEGED);
 	} else {
@@ -206,7 +206,7 @@ static void check_memlock(struct checks *c)
 
 	if (*c->root || getrlimit(RLIMIT_MEMLOCK, &limit)) {
 		checks_add(c, "pci:", "memlock", CHECK_UNKNOWN,
-			   "a limit of each process: only the machine itself can tell");
+			   "a limit of each process: run this on the machine itself");
 	} else if (limit.rlim_cur == RLIM_INFINITY || !geteuid()) {
 		checks_add(c, "pci:", "memlock", CHECK_OK, "unlimited%s: any buffer can be pinned",
 			   geteuid() ? "" : " for root");
@@ -227,8 +227,7 @@ static void check_numa(struct checks *c)
 	char memory[80], cpus[80];
 
 	if (!sysfs_text(memory, sizeof(memory), c->root, "sys/devices/system/node/has_memory")) {
-		checks_add(c, "numa:", "nodes", CHECK_MISSING,
-			   "this kernel knows of no NUMA nodes");
+		checks_add(c, "numa:", "nodes", CHECK_MISSING, "this kernel reports no NUMA nodes");
 		return;
 	}
 	sysfs_text(cpus, sizeof(cpus), c->root, "sys/devices/system/node/has_cpu");

@@ -28,11 +28,12 @@ static void check_drivers(struct checks *c)
 static void check_windows(struct checks *c)
 {
 	if (sysfs_is(c->root, "sys/firmware/acpi/tables/CEDT")) {
-		checks_add(c, "cxl", "windows", CHECK_OK, "firmware tells of them (ACPI CEDT)");
+		checks_add(c, "cxl", "windows", CHECK_OK,
+			   "the firmware describes them (ACPI CEDT)");
 		return;
 	}
 	checks_add(c, "cxl", "windows", CHECK_MISSING,
-		   "firmware has set none aside (no ACPI CEDT): no range can be made");
+		   "the firmware describes none (no ACPI CEDT): no range can be made");
 	checks_mend(c, "sudo systemctl reboot --firmware-setup   # CXL: on");
 }
 

@@ -67,8 +67,8 @@ static void no_headers(struct checks *c, const char *release)
 		checks_mend(c, "sudo apt-get install dkms linux-headers-%s", release);
 	} else {
 		checks_add(c, "pci:", "headers", CHECK_MISSING,
-			   "annex.ko cannot be built for %s: its headers are not there, and the "
-			   "builder of this kernel has them",
+			   "annex.ko cannot be built for %s: its headers are not installed; they "
+			   "come with the kernel's build",
 			   release);
 	}
 }

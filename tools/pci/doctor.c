@@ -74,9 +74,9 @@ static int diagnose(const struct look *look)
 	return err;
 }
 
-static const char doc[] = "What this machine has and lacks for each kind of device and for spaces, "
-			  "what that means, and the command that mends it. Fails only if "
-			  "the default, file:, cannot work."
+static const char doc[] = "Show which requirements of each kind of device and of spaces this "
+			  "machine meets, the effect of a missing one, and the command that mends "
+			  "it. Fails only if the default, file:, cannot work."
 			  "\vExamples:\n"
 			  "  annex doctor\n"
 			  "  annex doctor --json";

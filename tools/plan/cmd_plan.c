@@ -32,13 +32,13 @@ static bool is_silent(const struct plan_opts *o)
 static int check_opts(const struct plan_opts *o)
 {
 	if (o->bound && (o->output || o->plot))
-		return err_set(-EINVAL, "--bound makes no plan: it goes without -o and --plot");
+		return err_set(-EINVAL, "--bound makes no plan: leave out -o and --plot");
 	if (newfile_stdout(o->output) && newfile_stdout(o->plot))
 		return err_set(-EINVAL, "-o - and --plot -: only one can go to standard output");
 	if (o->json && is_silent(o))
 		return err_set(-EINVAL,
-			       "--json is about the report, which has no place: the %s "
-			       "is on standard output",
+			       "--json reports on standard output, where the %s is: name a file "
+			       "for it",
 			       newfile_stdout(o->plot) ? "plot" : "plan");
 	return 0;
 }
@@ -51,8 +51,8 @@ static int tell_bound(const struct plan_opts *o, const struct work *w)
 
 	if (!err && !isfinite(bound))
 		err = err_set(-ENOSPC,
-			      "no plan can run %s on this machine: not all that lives "
-			      "fits in its memories",
+			      "no plan can run %s on this machine: its memories cannot hold all "
+			      "live tensors",
 			      o->trace);
 	if (err)
 		return err;
@@ -129,7 +129,8 @@ static int check_outputs(const struct plan_opts *o)
 	if (!err && o->plot)
 		err = same_spares(o->plot, o->trace);
 	if (!err && o->output && o->plot && same_file(o->output, o->plot))
-		err = err_set(-EINVAL, "%s: the plan and its plot are two files", o->plot);
+		err = err_set(-EINVAL, "%s: the plan and its plot need files of their own",
+			      o->plot);
 	return err;
 }
 
@@ -153,24 +154,23 @@ static int plan(struct plan_opts *o)
 
 static const struct cli_option options[] = {
 	{"policy", 0, "POLICY", 1, OPT_TEXT_OF(struct plan_opts, policy, work_policies),
-	 "How to plan (annex)"},
+	 "Policy that makes the plan (annex)"},
 	{"bound", 0, NULL, 1, OPT_FLAG(struct plan_opts, bound),
-	 "No plan: only the time of an iteration that none can be below"},
+	 "Make no plan: only report a lower bound of the iteration time"},
 	{"output", 'o', "FILE", 3, OPT_TEXT(struct plan_opts, output),
-	 "Write the plan (-: to standard output, and no report)"},
+	 "Write the plan here (-: to standard output, without a report)"},
 	{"plot", 0, "FILE.svg", 3, OPT_TEXT(struct plan_opts, plot),
-	 "Draw memory before and after, and the link, over time (-: as for -o)"},
-	{"overwrite", 0, NULL, 3, OPT_FLAG(struct plan_opts, overwrite),
-	 "The files may be there already"},
+	 "Plot memory without and with the plan, and use of the link, over time (-: as for -o)"},
+	{"overwrite", 0, NULL, 3, OPT_FLAG(struct plan_opts, overwrite), "Replace existing files"},
 	CLI_TABLE(struct plan_opts, machine, machine_options),
 	CLI_JSON(struct plan_opts, json),
 	{0}};
 
 static const char doc[] =
-	"Plan when each tensor of a training iteration leaves the GPU and when it returns, so that "
-	"the iteration takes as little longer as possible than with memory for everything; and say "
-	"how long that is."
-	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
+	"Plan when each tensor of a training iteration leaves the GPU and when it returns, so "
+	"that the iteration takes little longer than with memory for everything, and report its "
+	"time."
+	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes per second.\n\n"
 	"Examples:\n"
 	"  annex plan bert.json -o bert.plan\n"
 	"  annex plan bert.json --gpu 24G --host 64G --ssd-read 6.4G --ssd-write 5G --plot "
@@ -181,7 +181,7 @@ static const char doc[] =
 
 int cmd_plan(int argc, char **argv)
 {
-	static const struct cli_command show[] = {{"show", plan_show, "tell what is in a plan"},
+	static const struct cli_command show[] = {{"show", plan_show, "show a plan"},
 						  {NULL, NULL, NULL}};
 	static const struct cli_list commands = {.arg = "COMMAND", .commands = show};
 	static const struct cli_line line = {options,
@@ -189,7 +189,7 @@ int cmd_plan(int argc, char **argv)
 					     doc,
 					     .list = &commands,
 					     CLI_ARG(struct plan_opts, trace),
-					     .none = "which trace? Give its file",
+					     .none = "no trace: name its file",
 					     .many = "too many arguments: \"%s\""};
 	struct plan_opts o = {.policy = "annex"};
 	int err;

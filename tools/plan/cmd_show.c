@@ -73,11 +73,11 @@ static void report_header(const struct annex_plan *p, struct out *out)
 	out_bytes(out, "gpu_bytes", "for GPU memory of", p->gpu);
 	out_bytes(out, "host_bytes", "for host memory of", p->host);
 	out_bytes(out, "cxl_bytes", "for CXL memory of", p->cxl);
-	out_bool(out, "overlap", "kernels run while they fault", p->flags & ANNEX_PLAN_OVERLAP);
-	out_bool(out, "reclaim", "memory is reclaimed", p->flags & ANNEX_PLAN_RECLAIM);
-	out_bool(out, "lazy", "dead tensors wait for that", p->flags & ANNEX_PLAN_LAZY);
-	out_bool(out, "unlimited", "on a GPU without limit", p->flags & ANNEX_PLAN_UNLIMITED);
-	out_count(out, "window", "kernels guarded from it", p->window);
+	out_bool(out, "overlap", "kernels run during their faults", p->flags & ANNEX_PLAN_OVERLAP);
+	out_bool(out, "reclaim", "memory is reclaimed on demand", p->flags & ANNEX_PLAN_RECLAIM);
+	out_bool(out, "lazy", "dead tensors stay until then", p->flags & ANNEX_PLAN_LAZY);
+	out_bool(out, "unlimited", "unlimited GPU memory", p->flags & ANNEX_PLAN_UNLIMITED);
+	out_count(out, "window", "kernels guarded from reclaim", p->window);
 	out_count(out, "steps", "steps", p->n_steps);
 }
 
@@ -142,7 +142,7 @@ static void print_step(size_t i, const struct annex_plan_step *s, const struct a
 	if (s->tier)
 		printf(" to %s", annex_tier_name(s->tier));
 	if (s->keep)
-		printf(", the copy is kept");
+		printf(", keeps the copy");
 	if (t && s->kernel < t->n_kernels && t->kernels[s->kernel].name)
 		printf("  before %s", view_clean(t->kernels[s->kernel].name, name, sizeof(name)));
 	putchar('\n');
@@ -182,14 +182,14 @@ static int report(const struct show_opts *o, const struct annex_plan *plan, cons
 
 static const struct cli_option options[] = {
 	{"trace", 0, "FILE", 0, OPT_TEXT(struct show_opts, trace),
-	 "The trace that it is for: how fast it runs, its biggest tensors, and what moves when"},
+	 "Trace of the plan: show how fast it runs, its biggest tensors, and movements over time"},
 	{"kernel", 0, "N..M", 0, OPT_CALL(parse_kernels), "List the steps before these kernels"},
 	CLI_TABLE(struct show_opts, machine, machine_options),
 	CLI_JSON(struct show_opts, json),
 	{0}};
 
-static const char doc[] = "Tell what is in a plan; - is standard input. With its "
-			  "trace, also how fast it runs on a machine, with the plan's memories."
+static const char doc[] = "Show a plan; - is standard input. With its trace, also simulate it on "
+			  "a machine with the plan's memories."
 			  "\vExamples:\n"
 			  "  annex plan show bert.plan\n"
 			  "  annex plan show bert.plan --trace bert.json --ssd-read 6.4G\n"
@@ -201,7 +201,7 @@ int plan_show(int argc, char **argv)
 					     "PLAN",
 					     doc,
 					     CLI_ARG(struct show_opts, plan),
-					     .none = "which plan? Give its file",
+					     .none = "no plan: name its file",
 					     .many = "too many arguments: \"%s\""};
 	struct view view = {.plan = NULL};
 	struct annex_plan *plan = NULL;
@@ -211,7 +211,7 @@ int plan_show(int argc, char **argv)
 	annex_system_init(&o.machine.sys);
 	err = cli_parse(&line, argc, argv, &o);
 	if (!err && o.machine.given && !o.trace)
-		err = err_set(-EINVAL, "options of the machine are for a plan with its --trace");
+		err = err_set(-EINVAL, "options of the machine need --trace");
 	if (err)
 		return err;
 	err = plan_read(o.plan, &plan);

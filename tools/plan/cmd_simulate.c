@@ -64,7 +64,7 @@ static int add_word(void *opts, const char *opt, char *arg)
 	struct simulate_opts *o = opts;
 
 	if (o->n_words == MAX_WORDS)
-		return err_set(-E2BIG, "%s: too many words", opt);
+		return err_set(-E2BIG, "%s: too many values", opt);
 	o->words[o->n_words++] = arg;
 	return 0;
 }
@@ -85,15 +85,15 @@ static int parse_word(void *opts, char *arg)
 static int check_opts(const struct simulate_opts *o)
 {
 	if (!o->n_paths)
-		return err_set(-EINVAL, "which trace? Give its file");
+		return err_set(-EINVAL, "no trace: name its file");
 	if (!o->policy && !o->plan && !o->n_words)
-		return err_set(-EINVAL, "name what to simulate, by --policy NAME or --plan FILE");
+		return err_set(-EINVAL, "nothing to simulate: give --policy NAME or --plan FILE");
 	if (o->plan && (o->policy || o->n_words))
-		return err_set(-EINVAL, "--plan stands alone: a plan was made for one machine by "
-					"one policy");
+		return err_set(-EINVAL, "--plan excludes --policy and --sweep: a plan is for one "
+					"machine, by one policy");
 	if (o->json && newfile_stdout(o->plot))
-		return err_set(-EINVAL, "--json is about the report, which has no place: the plot "
-					"is on standard output");
+		return err_set(-EINVAL, "--json reports on standard output, where the plot is: "
+					"name a file for it");
 	return 0;
 }
 
@@ -137,8 +137,8 @@ static int simulate_plan(const struct simulate_opts *o, const struct work *w,
 		return err;
 	if (plan->flags & ANNEX_PLAN_UNLIMITED)
 		err = err_set(-EINVAL,
-			      "%s: such a plan is for a GPU without limit, and runs on no other: "
-			      "use --policy ideal",
+			      "%s: this plan is for a GPU with unlimited memory: use --policy "
+			      "ideal",
 			      o->plan);
 	else
 		err = work_plan(w, &o->machine.sys, plan, &o->sim, outcome);
@@ -217,7 +217,7 @@ static int simulate(struct simulate_opts *o, struct sweep *s)
 	if (!err && o->policy)
 		err = sweep_policies(s, o->policy);
 	if (!err && !o->plan && !s->n_policies)
-		err = err_set(-EINVAL, "name what to simulate, by --policy NAME");
+		err = err_set(-EINVAL, "nothing to simulate: give --policy NAME");
 	if (!err && o->plot)
 		err = check_plot(o);
 	if (!err)
@@ -235,33 +235,35 @@ static int simulate(struct simulate_opts *o, struct sweep *s)
 
 static const struct cli_option options[] = {
 	{"policy", 0, "POLICY,...", 1, OPT_TEXT_OF(struct simulate_opts, policy, policy_list),
-	 "Make plans by these policies"},
+	 "Policies that make the plans"},
 	{"plan", 0, "FILE", 1, OPT_TEXT(struct simulate_opts, plan), "Run this plan"},
 	{"iterations", 0, "N", 3, OPT_U32(struct simulate_opts, sim.iterations, 1, 100000),
-	 "Report the last of so many (until one takes as long as the one before)"},
+	 "Simulate N iterations and report the last (until two in a row take as long)"},
 	{"noise", 0, "P", 3, OPT_CALL_AT(struct simulate_opts, sim.noise, parse_noise),
-	 "Kernels take up to this share more or less than planned: 0.2, or 20%"},
+	 "Lengthen or shorten each kernel by up to this share: 0.2, or 20%"},
 	{"seed", 0, "N", 3, OPT_SIZE(struct simulate_opts, sim.seed, 0, UINT64_MAX),
-	 "Of the noise (0)"},
+	 "Seed of the noise (0)"},
 	{"sweep", 0, "KEY=V,...", 3, OPT_CALL_OF(add_word, sweep_keys),
-	 "Every combination of these values of options of the machine, without --: sizes and rates "
-	 "in G if no letter follows, times in microseconds, gpus and ssds as numbers; \"ssd\" is "
-	 "--ssd-read and --ssd-write"},
+	 "Simulate every combination of these values of machine options, written without --: "
+	 "sizes and rates in G if no letter follows, times in microseconds, gpus and ssds as "
+	 "numbers; \"ssd\" is --ssd-read and --ssd-write"},
 	{"endurance", 0, "BYTES", 3, OPT_DOUBLE(struct simulate_opts, endurance, 1, 1e30),
-	 "What an SSD can be written in its life (1.752e17: 30 times 3.2 TB a day, 5 years)"},
+	 "Bytes that can be written to an SSD in its life (1.752e17: 30 times 3.2 TB a day for 5 "
+	 "years)"},
 	{"plot", 0, "FILE.svg", 4, OPT_TEXT(struct simulate_opts, plot),
-	 "Draw memory and link over time, or the sweep (-: to standard output, and no report)"},
+	 "Plot use of memory and link over time, or the sweep (-: to standard output, without a "
+	 "report)"},
 	{"overwrite", 0, NULL, 4, OPT_FLAG(struct simulate_opts, overwrite),
-	 "The plot may be there already"},
+	 "Replace an existing plot"},
 	CLI_TABLE(struct simulate_opts, machine, machine_options),
 	CLI_JSON(struct simulate_opts, json),
 	{0}};
 
 static const char doc[] =
-	"Say how fast training iterations run when their tensors leave and return as a policy "
-	"plans it, or as a plan says. Several traces run on as many GPUs, which share the SSDs and "
-	"the memories; with --gpus, one trace runs on all of them."
-	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n\n"
+	"Simulate training iterations whose tensors leave the GPU and return by the plan of a "
+	"policy, or by a given plan, and report how fast they run. Several traces run on a GPU "
+	"each; the GPUs share SSDs and memories. With --gpus, one trace runs on all of them."
+	"\vSizes: K, M, G, T are powers of 1024 bytes. Rates: powers of 1000 bytes per second.\n\n"
 	"Examples:\n"
 	"  annex simulate bert.json --policy g10\n"
 	"  annex simulate bert.json --policy all --gpu 40G --host 128G --ssd-read 3.2G\n"

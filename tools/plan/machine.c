@@ -77,7 +77,7 @@ static int set(struct annex_system *sys, const struct field *f, const char *what
 {
 	static const char *const wants[] = {
 		[SIZE] = "a size, as in 40G (2^30 bytes)",
-		[RATE] = "bytes a second, as in 3.2G (10^9 bytes)",
+		[RATE] = "bytes per second, as in 3.2G (10^9 bytes)",
 		[TIME] = "microseconds",
 		[COUNT] = "a whole number from 0 to 16",
 		[PARTS] = "a number from 0.25 to 2",
@@ -90,7 +90,7 @@ static int set(struct annex_system *sys, const struct field *f, const char *what
 		return err_set(-EINVAL, "%s %s: give %s", what, text, wants[f->kind]);
 	/* The check of the whole machine takes 0 as "no limit" or "not there" for some. */
 	if (f->kind == RATE && v <= 0)
-		return err_set(-EINVAL, "%s %s: a rate is above 0", what, text);
+		return err_set(-EINVAL, "%s %s: a rate must be above 0", what, text);
 	*number = v / giga_unit;
 	if (f->kind == TIME)
 		v *= 1000;
@@ -157,31 +157,33 @@ static int parse(void *machine, const char *opt, char *arg)
 }
 
 const struct cli_option machine_options[] = {
-	{NULL, 0, NULL, 2, {0}, "The machine (G10's, if not told):"},
+	{NULL, 0, NULL, 2, {0}, "The machine (default: that of G10):"},
 	{"gpu", 0, "SIZE", 2, OPT_CALL(parse), "Memory of each GPU (40G)"},
 	{"host", 0, "SIZE", 2, OPT_CALL(parse), "Host memory for tensors (128G)"},
-	{"cxl", 0, "SIZE", 2, OPT_CALL(parse), "CXL memory (0); with --cxl-rate"},
-	{"pcie", 0, "RATE", 2, OPT_CALL(parse), "Link of each GPU, each way (15.754G)"},
+	{"cxl", 0, "SIZE", 2, OPT_CALL(parse), "CXL memory (0); needs --cxl-rate"},
+	{"pcie", 0, "RATE", 2, OPT_CALL(parse), "Rate of the link of each GPU, each way (15.754G)"},
 	{"host-link", 0, "RATE", 2, OPT_CALL(parse),
-	 "Host memory, each way, all GPUs together (no limit)"},
-	{"cxl-rate", 0, "RATE", 2, OPT_CALL(parse), "CXL memory, each way, all GPUs together"},
-	{"ssd-read", 0, "RATE", 2, OPT_CALL(parse), "Reads of each SSD (3.2G)"},
-	{"ssd-write", 0, "RATE", 2, OPT_CALL(parse), "Writes of each SSD (3.2G)"},
+	 "Rate of host memory, each way, for all GPUs together (no limit)"},
+	{"cxl-rate", 0, "RATE", 2, OPT_CALL(parse),
+	 "Rate of CXL memory, each way, for all GPUs together"},
+	{"ssd-read", 0, "RATE", 2, OPT_CALL(parse), "Read rate of each SSD (3.2G)"},
+	{"ssd-write", 0, "RATE", 2, OPT_CALL(parse), "Write rate of each SSD (3.2G)"},
 	{"ssd-duplex", 0, "PARTS", 2, OPT_CALL(parse),
-	 "Reads and writes at once: 2: each as fast as alone; 1: they take turns (2)"},
+	 "Reads and writes at the same time: 2: each as fast as alone; 1: they take turns (2)"},
 	{"ssd-read-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a read (12)"},
 	{"ssd-write-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a write (16)"},
 	{"ssd-size", 0, "SIZE", 2, OPT_CALL(parse),
-	 "Flash of each SSD for tensors (as much as they need, and no garbage collection)"},
+	 "Flash of each SSD for tensors (as much as they need, without garbage collection)"},
 	{"ssd-spare", 0, "SIZE", 2, OPT_CALL(parse),
-	 "Flash of each SSD beyond that (three blocks of 64M)"},
-	{"alloc", 0, "RATE", 2, OPT_CALL(parse), "Bytes a second that a GPU can allocate (1228G)"},
-	{"fault", 0, "US", 2, OPT_CALL(parse), "Handling of a page fault (45)"},
-	{"fault-size", 0, "SIZE", 2, OPT_CALL(parse), "Bytes that a page fault brings (2M)"},
+	 "Spare flash of each SSD (three blocks of 64M)"},
+	{"alloc", 0, "RATE", 2, OPT_CALL(parse),
+	 "Bytes per second that a GPU can allocate (1228G)"},
+	{"fault", 0, "US", 2, OPT_CALL(parse), "Time to handle a page fault (45)"},
+	{"fault-size", 0, "SIZE", 2, OPT_CALL(parse), "Bytes that a page fault moves (2M)"},
 	{"gpus", 0, "N", 2, OPT_CALL(parse), "GPUs (1, or as many as traces)"},
 	{"ssds", 0, "N", 2, OPT_CALL(parse), "SSDs (1)"},
 	{"strict", 0, NULL, 2, OPT_FLAG(struct machine, sys.strict),
-	 "Kernels begin when all their tensors are there, in annex's plans as well"},
+	 "Start each kernel when all its tensors are on the GPU, in annex's plans too"},
 	{"frees", 0, NULL, 2, OPT_FLAG(struct machine, sys.frees),
-	 "Dead tensors are freed under uvm as well, not kept by a framework's allocator"},
+	 "Free dead tensors under uvm too, where a framework's allocator would keep them"},
 	{0}};

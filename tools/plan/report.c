@@ -43,9 +43,9 @@ void report_bound(struct out *out, double bound)
 {
 	out_json(out, "bound_s", isfinite(bound) ? json_real(bound) : NULL);
 	if (isinf(bound))
-		out_row(out, "no plan is below", "no plan can run this");
+		out_row(out, "lower bound of plans", "no plan can run this");
 	else if (!isnan(bound))
-		out_row(out, "no plan is below", "%.4f s", bound);
+		out_row(out, "lower bound of plans", "%.4f s", bound);
 }
 
 static void put_traffic(struct out *out, const struct outcome *o, const struct annex_system *sys)
@@ -80,7 +80,7 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 	}
 	out_json(out, "ssd_lifetime_years", years > 0 ? json_real(years) : NULL);
 	if (years > 0)
-		out_row(out, "SSD lifetime", "%.2f years of nothing else", years);
+		out_row(out, "SSD lifetime", "%.2f years of this load", years);
 }
 
 static json_t *gpu_json(const struct annex_sim_result *r, const char *trace)
@@ -133,14 +133,14 @@ static void put_result(struct out *out, const struct outcome *o, const struct an
 	out_row(out, "share of ideal", "%.2f %%", 100 * r->ideal / r->iteration);
 	put_seconds(out, "stalled_s", "stalled", r->stalled);
 	put_seconds(out, "overlapped_s", "overlapped", r->overlapped);
-	out_count(out, "stalled_kernels", "kernels that stall", r->stalled_kernels);
+	out_count(out, "stalled_kernels", "stalled kernels", r->stalled_kernels);
 	out_count(out, "faults", "faults", r->faults);
 	put_traffic(out, o, sys);
 	put_ssds(out, o, sys, endurance);
-	out_bytes(out, "gpu_peak_bytes", "GPU memory, most", r->gpu_peak);
-	out_bytes(out, "host_peak_bytes", "host memory, most", r->host_peak);
+	out_bytes(out, "gpu_peak_bytes", "GPU memory, peak", r->gpu_peak);
+	out_bytes(out, "host_peak_bytes", "host memory, peak", r->host_peak);
 	if (sys->cxl)
-		out_bytes(out, "cxl_peak_bytes", "CXL memory, most", r->cxl_peak);
+		out_bytes(out, "cxl_peak_bytes", "CXL memory, peak", r->cxl_peak);
 	out_count(out, "iterations", "iterations", r->iterations);
 	out_bool(out, "steady", "steady", r->steady);
 	out_count(out, "steps", "steps of the plan", o->steps);
@@ -158,7 +158,7 @@ void report_outcome(struct out *out, const struct outcome *o, const struct work 
 	out_bool(out, "feasible", "feasible", o->feasible);
 	out_json(out, "unlimited", json_boolean(o->unlimited));
 	if (o->unlimited)
-		out_row(out, "GPU memory", "without limit: what the GPU has is not looked at");
+		out_row(out, "GPU memory", "unlimited: the size of the GPU is ignored");
 	put_seconds(out, "ideal_s", "ideal", o->feasible ? o->r.ideal : work_ideal(w));
 	if (o->feasible) {
 		put_result(out, o, sys, endurance);

@@ -98,7 +98,7 @@ static int add_values(struct sweep_axis *a, char *values)
 		err = machine_set(&scratch, a->name, text, &a->number[a->n]);
 		if (err == -ENOENT)
 			return err_set(-EINVAL,
-				       "--sweep %s: not the name of an option of the machine",
+				       "--sweep %s: no option of the machine has this name",
 				       a->name);
 		if (err)
 			return err;

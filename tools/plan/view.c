@@ -234,10 +234,10 @@ void view_report(const struct view *v, struct out *out)
 	report_bound(out, v->outcome.bound);
 	put_seconds(out, "ideal_s", "ideal", r->ideal);
 	put_seconds(out, "stalled_s", "stalled", r->stalled);
-	out_count(out, "stalled_kernels", "kernels that stall", r->stalled_kernels);
+	out_count(out, "stalled_kernels", "stalled kernels", r->stalled_kernels);
 	out_bytes(out, "in_bytes", "in", in);
 	out_bytes(out, "out_bytes", "out", away);
-	out_bytes(out, "gpu_peak_bytes", "GPU memory, most", r->gpu_peak);
+	out_bytes(out, "gpu_peak_bytes", "GPU memory, peak", r->gpu_peak);
 	out_json(out, "biggest", tensors_json(v));
 	out_json(out, "timeline", parts_json(v));
 }

@@ -24,12 +24,12 @@ struct make_opts {
 
 static int check_output(const struct make_opts *o)
 {
-	return o->output ? 0 : err_set(-EINVAL, "where to? Name the directory with -o DIR");
+	return o->output ? 0 : err_set(-EINVAL, "no output: name the directory with -o DIR");
 }
 
 static const struct cli_option import_options[] = {{"output", 'o', "DIR", 0,
 						    OPT_TEXT(struct make_opts, output),
-						    "The directory of columns to make"},
+						    "Directory of columns to create"},
 						   CLI_JSON(struct make_opts, json),
 						   {0}};
 
@@ -45,7 +45,7 @@ int scan_import(int argc, char **argv)
 {
 	static const struct cli_line line = {import_options, "FILE.csv", import_doc,
 					     CLI_ARG(struct make_opts, input),
-					     .none = "which CSV file?"};
+					     .none = "no input: name a CSV file"};
 	struct make_opts o = {0};
 	struct csv_summary sum;
 	struct out out;
@@ -99,7 +99,7 @@ static int fill(struct table_writer *t, const struct make_opts *o)
 
 static const struct cli_option gen_options[] = {
 	{"output", 'o', "DIR", 0, OPT_TEXT(struct make_opts, output),
-	 "The directory of columns to make"},
+	 "Directory of columns to create"},
 	{"rows", 0, "N", 0, OPT_SIZE(struct make_opts, rows, 1, 1ull << 40), "Rows (1M)"},
 	{"selectivity", 0, "P", 0, OPT_DOUBLE(struct make_opts, selectivity, 0, 1),
 	 "Share of rows with distance >= 30, 0 to 1 (0.001)"},
@@ -107,8 +107,8 @@ static const struct cli_option gen_options[] = {
 	CLI_JSON(struct make_opts, json),
 	{0}};
 
-static const char gen_doc[] = "Make a table in the shape of taxi trips: distance, total, "
-			      "surcharge, fee, tolls, tax (f64)."
+static const char gen_doc[] = "Make a table shaped like taxi trips: distance, total, surcharge, "
+			      "fee, tolls, tax (f64)."
 			      "\vExample:\n"
 			      "  annex scan gen --rows 10M --selectivity 0.0003 -o trips";
 

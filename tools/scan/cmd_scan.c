@@ -279,7 +279,8 @@ static int check_opts(struct scan_opts *o)
 	if (!o->columns == !o->csv)
 		return err_set(-EINVAL, "name the data, by either --columns DIR or --csv FILE");
 	if (!o->where)
-		return err_set(-EINVAL, "which rows? As in --where 'distance>=30'");
+		return err_set(-EINVAL,
+			       "no condition: name the rows, as in --where 'distance>=30'");
 	return 0;
 }
 
@@ -289,9 +290,9 @@ static const struct cli_option options[] = {
 	{"csv", 0, "FILE", 0, OPT_TEXT(struct scan_opts, csv),
 	 "A CSV file, converted to columns for this run"},
 	{"where", 0, "COND", 0, OPT_CALL(set_where),
-	 "Rows to take: COLUMN OP VALUE; OP is >= <= > < == !="},
+	 "Rows to select: COLUMN OP VALUE; OP is >= <= > < == !="},
 	{"sum", 0, "COL,...", 0, OPT_CALL(set_sums),
-	 "Columns to sum over these rows; without it they are counted"},
+	 "Columns to sum over these rows (none: the rows are counted)"},
 	{"verify", 0, NULL, 0, OPT_FLAG(struct scan_opts, verify),
 	 "Compare with the answer of plain reads"},
 	CLI_TABLE(struct scan_opts, store, storage_cache_options),
@@ -308,8 +309,8 @@ static const char doc[] =
 	"  annex scan --csv trips.csv --where 'passengers==4' --sum fare --verify";
 
 static const struct cli_command makers[] = {
-	{"import", scan_import, "convert a CSV file to columns for good"},
-	{"gen", scan_gen, "make columns to try it on"},
+	{"import", scan_import, "convert a CSV file to columns"},
+	{"gen", scan_gen, "make sample columns"},
 	{NULL, NULL, NULL}};
 static const struct cli_list commands = {.arg = "COMMAND", .commands = makers};
 

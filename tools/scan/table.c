@@ -63,7 +63,7 @@ int table_rows(const char *dir, uint64_t *rows)
 	n = fscanf(f, "%" SCNu64 " %c", rows, &extra);
 	fclose(f);
 	if (n != 1 || !*rows)
-		return err_set(-EINVAL, "%s/rows should hold the number of rows and nothing else",
+		return err_set(-EINVAL, "%s/rows must hold the number of rows and nothing else",
 			       dir);
 	return 0;
 }

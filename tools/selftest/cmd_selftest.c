@@ -110,7 +110,7 @@ static int judge(const struct tally *t, const char *name)
 	if (t->err == -EILSEQ)
 		return err_set(t->err, "%s: %s. To repeat: --only %s --seed %llu", name, t->line,
 			       name, (ull)t->seed);
-	return err_set(t->err, "%s: not run to its end: %s", name, t->line);
+	return err_set(t->err, "%s: not completed: %s", name, t->line);
 }
 
 static int run(struct command *c)
@@ -144,22 +144,23 @@ static int run(struct command *c)
 
 static const struct cli_option options[] = {
 	{"dir", 0, "DIR", 1, OPT_TEXT(struct command, dir),
-	 "Where its files without a name are, up to 64 MiB (.)"},
+	 "Directory for its unnamed files, up to 64 MiB (.)"},
 	{"overwrite", 0, "DEVICE", 1, OPT_TEXT_OF(struct command, overwrite, uri_devices),
 	 "Use this device, not a file: ALL DATA ON IT MAY BE LOST"},
 	{"range", 0, "RANGE", 1, OPT_TEXT_OF(struct command, range, uri_ranges),
-	 "Use this memory range for pieces, up to 5 MiB; pieces of others stay"},
-	{"only", 0, "PART,...", 2, OPT_CALL_OF(parse_only, part_list), "Some of the parts (all)"},
+	 "Use this memory range for pieces, up to 5 MiB; existing pieces stay"},
+	{"only", 0, "PART,...", 2, OPT_CALL_OF(parse_only, part_list), "Parts to run (all)"},
 	{"seconds", 0, "S", 2, OPT_DOUBLE(struct command, seconds, 0, 1e6),
-	 "About how long all takes; each part does one round at least (60)"},
+	 "Total time, about; each part does at least one round (60)"},
 	{"seed", 0, "N", 2, OPT_SIZE(struct command, seed, 0, 1ull << 53),
-	 "Of all random inputs (random)"},
+	 "Seed of all random inputs (random)"},
 	CLI_JSON(struct command, json),
 	{0}};
 
 static const char doc[] =
-	"Check storage by random work of four kinds, each compared with a plain array: queues, "
-	"cache, spaces (tensors that move to it) and ranges. It writes only to files that it makes."
+	"Check storage with random work of four kinds, each compared with a plain array: queues, "
+	"cache, spaces (tensors that move to it) and ranges. It writes only to files that it "
+	"makes."
 	"\vExamples:\n"
 	"  annex selftest --dir /mnt/nvme\n"
 	"  annex selftest --only queues,cache --overwrite file:/dev/nvme1n1\n"

@@ -46,37 +46,36 @@ static int rate_parse(void *member, const char *opt, char *arg)
 
 static const struct cli_option numbers[] = {
 	{"owner", 'o', "USER[:GROUP]", 0, OPT_TEXT(struct part_opts, owner),
-	 "Whose it is (a new one: who runs this command)"},
+	 "Owner of the part (a new part: the user of this command)"},
 	{"mode", 'm', "MODE", 0, OPT_CALL_AT(struct part_opts, mode, mode_parse),
-	 "Who may read and write it, as of a file (a new one: 0600)"},
+	 "Permissions to read and write the part, as of a file (a new part: 0600)"},
 	{"weight", 'w', "N", 0, OPT_U32(struct part_opts, weight, 1, ANNEX_SERVE_WEIGHTS),
-	 "Its share of the device's time, beside the others' (a new one: 100)"},
+	 "Weight of its share of the device's time (a new part: 100)"},
 	{"first", 0, NULL, 0, OPT_FLAG(struct part_opts, first),
-	 "Its commands need not wait for those of others: for few and small ones"},
+	 "Give its commands priority over other parts: for few and small commands"},
 	{"rate", 'r', "SIZE|none", 0, OPT_CALL_AT(struct part_opts, rate, rate_parse),
-	 "Bytes that its clients together may move in a second, 1M or more (a new one: none, as "
-	 "many as they can)"},
+	 "Limit of bytes per second for all its clients together, 1M or more, or none (a new "
+	 "part: none)"},
 	CLI_JSON(struct part_opts, json),
 	{0}};
 
 static const char add_doc[] =
-	"Make a part of what the daemon at SOCKET serves. It reads as zeroes, and stays until "
-	"annex "
-	"part remove. For root and the daemon's own user."
+	"Make a part of the device that the daemon at SOCKET serves. It reads as zeroes, and "
+	"stays until annex part remove. For root and the daemon's own user."
 	"\vExample:\n"
 	"  annex part add /run/annex/drive0 scratch 100G --owner alice --mode 0640";
 
 static const char set_doc[] =
-	"Change whose a part is, who may use it, and how much. Where nothing is said, it stays as "
-	"it is; its size does. Processes that have it open may go on. For root and the daemon's "
-	"own user."
+	"Change the owner, permissions, weight, priority and rate of a part. Settings that no "
+	"option names stay, and so does the size. Processes that have the part open keep it. For "
+	"root and the daemon's own user."
 	"\vExamples:\n"
 	"  annex part set /run/annex/drive0 scratch --rate 200M\n"
 	"  annex part set /run/annex/drive0 scratch --owner bob --weight 50 --rate none";
 
 static const struct cli_option remove_options[] = {CLI_JSON(struct part_opts, json), {0}};
 
-static const char remove_doc[] = "Remove a part, and what is in it. Nobody may have it open."
+static const char remove_doc[] = "Remove a part and its data. No process may have it open."
 				 "\vExample:\n"
 				 "  annex part remove /run/annex/drive0 scratch";
 
@@ -150,7 +149,8 @@ static int explain(int err, const char *socket, const struct annex_serve_part *p
 	free(parts);
 	if (known && err == -EINVAL && part->bytes % facts.block)
 		return err_set(err,
-			       "cannot add %s: %llu bytes are not a multiple of the block, %llu",
+			       "cannot add %s: %llu bytes are not a multiple of the block size, "
+			       "%llu",
 			       part->name, (ull)part->bytes, (ull)facts.block);
 	if (!known || err != -ENOSPC)
 		return err_set(err, "cannot add %s: %s", part->name, why);
@@ -236,8 +236,8 @@ int part_set(int argc, char **argv)
 		err = check_two(&o);
 	if (!err && o.mode == UINT32_MAX && !o.weight && !o.first && o.rate == UINT64_MAX &&
 	    !o.owner)
-		err = err_set(-EINVAL, "say what is to change: --owner, --mode, --weight, --first "
-				       "or --rate");
+		err = err_set(-EINVAL, "nothing to change: give --owner, --mode, --weight, "
+				       "--first or --rate");
 	if (!err)
 		err = find(o.arg[0], o.arg[1], &part);
 	if (!err)
@@ -270,10 +270,10 @@ int part_remove(int argc, char **argv)
 int cmd_part(int argc, char **argv)
 {
 	static const struct cli_command table[] = {
-		{"add", part_add, "make a part of what a daemon serves"},
-		{"set", part_set, "change whose it is, who may use it, and how much"},
-		{"remove", part_remove, "remove a part, and what is in it"},
+		{"add", part_add, "make a part of a served device"},
+		{"set", part_set, "change its owner, permissions, weight, priority and rate"},
+		{"remove", part_remove, "remove a part and its data"},
 		{NULL, NULL, NULL}};
 
-	return cli_dispatch(table, "Parts of what annex serve has.", argc, argv);
+	return cli_dispatch(table, "Parts of a device that annex serve owns.", argc, argv);
 }

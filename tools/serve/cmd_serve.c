@@ -42,42 +42,39 @@ static int connect_parse(void *member, const char *opt, char *arg)
 	if (err || *mode)
 		return err;
 	return err_set(-EINVAL,
-		       "%s %s: nobody but root could connect: as 0600, the daemon's user "
-		       "could",
+		       "%s %s: only root could connect; with 0600 the daemon's user could, too",
 		       opt, arg);
 }
 
 static const struct cli_option options[] = {
 	{"socket", 's', "PATH", 0, OPT_TEXT(struct serve_opts, socket),
-	 "Where processes connect (what systemd passes, else annex-serve.sock in XDG_RUNTIME_DIR "
-	 "or "
-	 "in /run)"},
+	 "Socket for clients (the one that systemd passes, or annex-serve.sock in XDG_RUNTIME_DIR "
+	 "or /run)"},
 	{"table", 0, "FILE", 0, OPT_TEXT(struct serve_opts, table),
-	 "The table of parts, made if there is none (parts in systemd's STATE_DIRECTORY; for mem: "
-	 "none: parts end with the daemon)"},
+	 "Table of parts, created if missing (parts in systemd's STATE_DIRECTORY; mem: needs "
+	 "none, as its parts end with the daemon)"},
 	{"overwrite", 0, NULL, 0, OPT_FLAG(struct serve_opts, overwrite),
-	 "Make a table for a device that holds data: the data may go"},
+	 "Create a table for a device that holds data, which is overwritten"},
 	{"mode", 0, "MODE", 0, OPT_CALL_AT(struct serve_opts, serve.mode, connect_parse),
-	 "Who may connect, as of a file (0666: parts have permissions of their own)"},
+	 "Permissions to connect, as of a file (0666: parts have permissions of their own)"},
 	{"clients", 0, "N", 0, OPT_U32(struct serve_opts, serve.clients, 1, ANNEX_SERVE_CLIENTS),
-	 "Clients at once (64, which is the most)"},
+	 "Limit of clients at a time, up to 64 (64)"},
 	{"memory", 0, "SIZE", 0, OPT_SIZE(struct serve_opts, serve.memory, 4096, UINT64_MAX),
-	 "Bytes that each client may have mapped; what is beyond that is copied (1G)"},
+	 "Bytes that each client may have mapped; data beyond them is copied (1G)"},
 	{"metrics", 0, "FILE", 0, OPT_TEXT(struct serve_opts, metrics),
-	 "Write counters there every ten seconds and on SIGUSR1, in Prometheus' text format"},
+	 "Write counters to this file every ten seconds and on SIGUSR1, in Prometheus' text "
+	 "format"},
 	{"status", 0, NULL, 0, OPT_FLAG(struct serve_opts, status),
-	 "Show what the daemon at a socket serves, and to how many clients"},
+	 "Show the device, parts and clients of the daemon at a socket"},
 	CLI_JSON(struct serve_opts, json),
 	{0}};
 
 static const char doc[] =
-	"Own a device, and give parts of it to processes that have no rights on it. Says when it "
-	"is "
-	"ready, and runs until SIGINT or SIGTERM. Parts are made with annex part add; programs "
-	"open "
-	"one as unix:SOCKET?part=NAME.\n\n"
-	"With --status: show the parts of the daemon at the socket that stands in DEVICE's place, "
-	"and how much is done with each. The default is that of --socket."
+	"Own a device, and give parts of it to processes that have no rights on it. The daemon "
+	"prints a line when it is ready, and runs until SIGINT or SIGTERM. annex part add makes "
+	"parts; programs open one as unix:SOCKET?part=NAME.\n\n"
+	"With --status: show the parts and counters of the daemon at a socket, which takes the "
+	"place of DEVICE. The default is that of --socket."
 	"\vannex-serve@NAME.service serves the DEVICE= of /etc/annex/NAME.conf, with OPTIONS= for "
 	"more,\n"
 	"at /run/annex/NAME. A device that is a file, and metrics, need ReadWritePaths= with "
@@ -99,11 +96,11 @@ static int find_socket(struct serve_opts *o)
 	if (!err)
 		err = socket_passed(&o->made_socket, &o->serve.listener);
 	if (!err && o->serve.listener && o->socket)
-		err = err_set(-EINVAL, "--socket %s: systemd has made the socket: %s", o->socket,
+		err = err_set(-EINVAL, "--socket %s: systemd made the socket: %s", o->socket,
 			      o->made_socket);
 	if (!err && o->serve.listener && o->serve.mode)
-		err = err_set(-EINVAL, "--mode: systemd has made the socket: SocketMode= there "
-				       "says who may connect");
+		err = err_set(-EINVAL, "--mode: systemd made the socket: set SocketMode= in its "
+				       "unit");
 	if (!err && !o->socket && !o->made_socket)
 		err = socket_default(&o->made_socket);
 	if (!o->socket)
@@ -122,8 +119,8 @@ static int default_table(struct serve_opts *o)
 		return 0;
 	if (!dir || !*dir)
 		return err_set(-EINVAL,
-			       "--table FILE is needed: without it nobody would find the data of "
-			       "%s after a restart",
+			       "--table FILE is needed: without it, the data of %s could not be "
+			       "found after a restart",
 			       o->uri);
 	if (asprintf(&o->made_table, "%s/parts", dir) < 0) {
 		o->made_table = NULL;
@@ -194,7 +191,7 @@ static void print_table(const struct annex_serve_facts *facts, const struct anne
 	printf("%u part%s, %s of %s\n", facts->n, facts->n == 1 ? "" : "s",
 	       out_size((double)used, moved), out_size((double)facts->bytes, size));
 	if (first)
-		printf("beside parts that go first: at most %s in flight\n",
+		printf("beside parts with priority: at most %s in flight\n",
 		       out_size((double)facts->piece, piece));
 }
 
@@ -205,8 +202,8 @@ static int find_daemon(struct serve_opts *o)
 
 	if (o->socket || o->table || o->overwrite || o->metrics || o->serve.mode ||
 	    o->serve.clients || o->serve.memory)
-		return err_set(-EINVAL, "with --status there is a socket, and no other option but "
-					"--json: annex serve --status SOCKET");
+		return err_set(-EINVAL, "--status takes a socket, and no other option but --json: "
+					"annex serve --status SOCKET");
 	if (o->uri)
 		return socket_path(o->uri);
 	err = socket_default(&o->made_socket);
@@ -345,7 +342,7 @@ static int serve(struct serve_opts *o)
 	/* Signals stay put off: a second one must not undo an end that is in order. */
 	end = annex_server_close(server);
 	if (end && !err)
-		err = err_lib(end, "what was written last may be lost");
+		err = err_lib(end, "the last writes may be lost");
 	annex_dev_close(dev);
 	return err;
 }

@@ -19,7 +19,7 @@ static const struct metric {
 	size_t at;
 } metrics[] = {
 	{"annex_part_size_bytes", "gauge", "Size of the part.", FIELD(bytes)},
-	{"annex_part_rate_limit_bytes", "gauge", "Bytes a second at most; 0: no limit.",
+	{"annex_part_rate_limit_bytes", "gauge", "Limit of bytes per second; 0: no limit.",
 	 FIELD(rate)},
 	{"annex_part_commands_total", "counter", "Commands of clients.", FIELD(commands)},
 	{"annex_part_moved_bytes_total", "counter", "Bytes read and written.", FIELD(moved)},
@@ -40,12 +40,12 @@ static void write_families(FILE *f, const struct annex_serve_facts *facts,
 							     metrics[m].at));
 	}
 	fprintf(f,
-		"# HELP annex_serve_piece_bytes Bytes of other parts in flight at most beside "
-		"parts that go first.\n"
+		"# HELP annex_serve_piece_bytes Limit of bytes of other parts in flight beside "
+		"parts with priority.\n"
 		"# TYPE annex_serve_piece_bytes gauge\n"
 		"annex_serve_piece_bytes %llu\n",
 		(ull)facts->piece);
-	fputs("# HELP annex_part_clients Processes that have it open.\n"
+	fputs("# HELP annex_part_clients Processes that have the part open.\n"
 	      "# TYPE annex_part_clients gauge\n",
 	      f);
 	for (unsigned int i = 0; i < facts->n; i++)
@@ -95,7 +95,7 @@ void metrics_renew(const char *path, const char *socket, bool *lost)
 
 	if (fails != *lost) {
 		if (fails)
-			snprintf(text, sizeof(text), "%s; the device is served all the same",
+			snprintf(text, sizeof(text), "%s; the daemon still serves the device",
 				 err_text());
 		else
 			snprintf(text, sizeof(text), "--metrics: %s is written again", path);

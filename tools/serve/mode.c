@@ -18,7 +18,8 @@ int mode_parse(void *member, const char *opt, char *arg)
 	unsigned long value = strtoul(arg, &end, 8);
 
 	if (*arg < '0' || *arg > '7' || *end || value > 0777 || value & 0111)
-		return err_set(-EINVAL, "%s %s: permissions to read and write, as 0640", opt, arg);
+		return err_set(-EINVAL, "%s %s: give permissions to read and write, as 0640", opt,
+			       arg);
 	*mode = (uint32_t)value;
 	return 0;
 }

@@ -52,9 +52,9 @@ int socket_passed(char **path, int *fd)
 	if (!pid || !fds || atol(pid) != getpid() || !strcmp(fds, "0"))
 		return 0;
 	if (strcmp(fds, "1") != 0)
-		return err_set(-EINVAL, "systemd passed %s sockets, and a daemon has one", fds);
+		return err_set(-EINVAL, "systemd passed %s sockets; the daemon takes one", fds);
 	if (getsockname(FIRST_PASSED, (struct sockaddr *)&at, &len))
-		return err_sys("what systemd passed");
+		return err_sys("the socket that systemd passed");
 	*path = strdup(at.sun_path);
 	if (!*path)
 		return err_set(-ENOMEM, "out of memory");

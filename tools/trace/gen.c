@@ -71,17 +71,17 @@ static const struct cli_option options[] = {
 	{"hidden", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.hidden, 1, UINT64_MAX),
 	 "Width of a transformer"},
 	{"gpu", 0, "GPU", 0, OPT_TEXT_OF(struct gen_opts, spec.gpu, gpu_list),
-	 "Whose times (a100-40)"},
+	 "GPU that gives the peak rates (a100-40)"},
 	{"dtype", 0, NULL, 0, OPT_CHOICE(struct gen_opts, dtype, dtypes),
 	 "Type of numbers (Llama: bf16, others: fp32)"},
 	{"optimizer", 0, NULL, 0, OPT_CHOICE(struct gen_opts, optimizer, optimizers),
 	 "Optimizer (ResNet: momentum, others: adam)"},
 	{"kernels", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.kernels, 1, UINT64_MAX),
-	 "synthetic: how many kernels, up to 1,000,000 (1000)"},
+	 "synthetic: number of kernels, up to 1,000,000 (1000)"},
 	{"seed", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.seed, 0, UINT64_MAX),
-	 "synthetic: another trace of the same kind (0)"},
+	 "synthetic: seed (0)"},
 	{"peak", 0, "SIZE", 1, OPT_SIZE(struct gen_opts, spec.peak, 1, UINT64_MAX),
-	 "synthetic: bytes that live at the peak (120G)"},
+	 "synthetic: live bytes at the peak (120G)"},
 	CLI_JSON(struct gen_opts, json),
 	{0}};
 
@@ -147,10 +147,10 @@ int trace_gen(int argc, char **argv)
 	if (err)
 		return err;
 	if (!o.spec.model)
-		return err_set(-EINVAL, "which model? See %s --help", cli_name());
+		return err_set(-EINVAL, "no model: see %s --help", cli_name());
 	if (o.json && newfile_stdout(o.output))
-		return err_set(-EINVAL, "--json is about the report, which needs -o FILE: the "
-					"trace is on standard output");
+		return err_set(-EINVAL, "--json reports on standard output, where the trace is: "
+					"give -o FILE");
 	err = newfile_check(o.output, o.overwrite);
 	if (err)
 		return err;

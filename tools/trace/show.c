@@ -378,10 +378,10 @@ static int show(const struct annex_trace *t, bool json)
 static const struct cli_option options[] = {CLI_JSON(struct show_opts, json), {0}};
 
 static const char doc[] =
-	"What a training iteration does to memory: its tensors, how much lives and how much is in "
-	"use at a time, and how long tensors rest between their uses.\n\n"
-	"A period can hide a swap to the SSD if the tensor can be there and back before it ends, "
-	"by one SSD of 3.2 GB/s that does nothing else."
+	"Show how a training iteration uses memory: its tensors, live bytes and bytes in use over "
+	"time, and the inactive periods of tensors between their uses.\n\n"
+	"A period can hide a swap if an otherwise idle SSD of 3.2 GB/s can write the tensor and "
+	"read it back within the period."
 	"\vExamples:\n"
 	"  annex trace show bert-256.json\n"
 	"  annex trace gen bert-base | annex trace show - --json";
@@ -389,7 +389,8 @@ static const char doc[] =
 int trace_show(int argc, char **argv)
 {
 	static const struct cli_line line = {options, "FILE", doc, CLI_ARG(struct show_opts, path),
-					     .none = "which trace? Name its file, or - for stdin"};
+					     .none = "no trace: name its file, or - for standard "
+						     "input"};
 	struct show_opts o = {0};
 	struct annex_trace *t;
 	int err = cli_parse(&line, argc, argv, &o);
@@ -405,7 +406,7 @@ int trace_show(int argc, char **argv)
 }
 
 static const struct cli_command commands[] = {
-	{"show", trace_show, "what an iteration does to memory: lifetimes, pressure, idle times"},
+	{"show", trace_show, "show memory use of an iteration: lifetimes, pressure, idle times"},
 	{"gen", trace_gen, "make the trace of a model from the arithmetic of its layers"},
 	{NULL, NULL, NULL}};
 

@@ -364,12 +364,12 @@ static int run_gpu(struct vadd *o, struct out *out)
 static int check_gpu(const struct vadd *o)
 {
 	if (o->store.threads_named || o->store.cache_in)
-		return err_set(-EINVAL, "--threads and --cache-in are the host's: without --gpu");
+		return err_set(-EINVAL, "--threads and --cache-in apply to the host only: leave "
+					"them out with --gpu");
 	for (int i = 0; i < VECTORS; i++)
 		if (annex_dev_traits(o->name[i]) & ANNEX_TRAIT_VOLATILE)
 			return err_set(-EINVAL,
-				       "%s: with --gpu name files, or devices that keep "
-				       "their data",
+				       "%s: --gpu needs files, or devices that keep their data",
 				       o->name[i]);
 	return 0;
 }
@@ -407,13 +407,15 @@ static int set_gpu(void *opts, const char *opt, char *arg)
 
 static const struct cli_option options[] = {
 	{"output", 'o', "C", 0, OPT_TEXT(struct vadd, name[C]),
-	 "Where the sum goes: a file to be made, or a device"},
-	{"type", 0, NULL, 0, OPT_CHOICE(struct vadd, type, column_types), "Of the elements (f64)"},
+	 "Write the sum to this new file or device"},
+	{"type", 0, NULL, 0, OPT_CHOICE(struct vadd, type, column_types),
+	 "Type of the elements (f64)"},
 	{"overwrite", 0, NULL, 0, OPT_FLAG(struct vadd, overwrite),
-	 "Write to a file or device that holds data"},
-	{"verify", 0, NULL, 0, OPT_FLAG(struct vadd, verify), "Read all three again and compare"},
+	 "Overwrite a file or device that holds data"},
+	{"verify", 0, NULL, 0, OPT_FLAG(struct vadd, verify),
+	 "Read all three vectors again and check the sum"},
 	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
-	 "Add by the threads of GPU N (0), with the caches in its memory"},
+	 "Add on GPU N (0), with the caches in its memory"},
 	CLI_TABLE(struct vadd, store, storage_cache_options),
 	CLI_JSON(struct vadd, json),
 	{0}};

@@ -24,10 +24,11 @@ struct vadd_gen {
 
 static const struct cli_option options[] = {
 	{"size", 0, "SIZE", 0, OPT_SIZE(struct vadd_gen, size, 4096, 1ull << 50),
-	 "Bytes, a multiple of 4096"},
+	 "Size of the file, a multiple of 4096 bytes"},
 	{"type", 0, NULL, 0, OPT_CHOICE(struct vadd_gen, type, column_types),
-	 "Of the elements (f64)"},
-	{"seed", 0, "N", 0, OPT_SIZE(struct vadd_gen, seed, 0, UINT64_MAX), "Other numbers (1)"},
+	 "Type of the elements (f64)"},
+	{"seed", 0, "N", 0, OPT_SIZE(struct vadd_gen, seed, 0, UINT64_MAX),
+	 "Seed of the random numbers (1)"},
 	CLI_JSON(struct vadd_gen, json),
 	{0}};
 
@@ -60,7 +61,8 @@ int vadd_gen(int argc, char **argv)
 	if (err)
 		return err;
 	if (!o.name || !o.size || o.size % 4096)
-		return err_set(-EINVAL, "name one file, and with --size a multiple of 4096 bytes");
+		return err_set(-EINVAL, "name one file, and give --size as a multiple of 4096 "
+					"bytes");
 	err = newfile_room(o.name, o.size);
 	if (!err)
 		err = column_create(&f, o.name);

@@ -189,7 +189,7 @@ refused "no jobs" "--jobs 0" "${cxl[@]}" --jobs 0
 refused "a report without a place" "has no place" "${cxl[@]}" --plot - --json
 [ ! -c /dev/full ] || refused "a full disk" "No space left" sh -c \
 	"'$annex' cxl simulate vadd --config dram --scale 0.02 >/dev/full"
-refused "which command" "which command" "$annex" cxl
+refused "no command" "no command: see" "$annex" cxl
 
 if command -v gnuplot >/dev/null; then
 	small=(--scale 0.02 --show)

@@ -75,7 +75,7 @@ for n in 1 7 8 9 63 65 255 257 1000 4099; do
 done
 rm q/n.csv
 
-refused "no command" "which command" "$annex" query
+refused "no command" "no command: see" "$annex" query
 refused "no range to load into" "--range" "$annex" query load q/part.csv
 refused "no files" "which CSV files" "$annex" query load --range $r
 refused "a table that is there" "give --overwrite" "$annex" query load --range $r q/lineitem.csv
@@ -128,8 +128,8 @@ broken "lines that end in CR LF" ", line 4: 1 fields" "$line\r\n\r\nx\r\n"
 broken "lines that end in CR" ", line 3: 1 fields" "$line\rx\r"
 broken "behind a field of two lines" ", line 4: 1 fields" '1,1,1,1,0,1994-01-01,"a\nb"\nx\n'
 broken "a quote that does not end" ", line 3: a quoted field does not end" "$line\n1,\"\n\n"
-broken "a quote in a field" ", line 2: a quote where" '1,1,1"7,1,0,1994-03-13,\n'
-broken "something behind a quote" ", line 2: a quote where" '1,1,"17"0,1,0,1994-03-13,\n'
+broken "a quote in a field" ", line 2: unexpected quote" '1,1,1"7,1,0,1994-03-13,\n'
+broken "something behind a quote" ", line 2: unexpected quote" '1,1,"17"0,1,0,1994-03-13,\n'
 broken "no number" ", line 2: l_quantity \"x\" is no decimal" '1,1,x,1,0,1994-03-13,\n'
 broken "nothing at all" ", line 2: l_quantity \"\" is no decimal" '1,1,,1,0,1994-03-13,\n'
 broken "a blank" ", line 2: l_quantity \" 7\" is no decimal" '1,1, 7,1,0,1994-03-13,\n'
