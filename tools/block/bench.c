@@ -32,8 +32,8 @@ struct cpu_use {
 };
 
 /*
- * Time that has passed less what /proc/stat says was idle. Not the sum of what it says was busy:
- * that is counted in whole ticks, which miss a thread that works and sleeps between two of them.
+ * Elapsed time less the idle time of /proc/stat. Not the sum of its busy times, which are counted
+ * in whole ticks and miss a thread that works and sleeps between two of them.
  */
 static double machine(void)
 {
@@ -49,7 +49,7 @@ static double machine(void)
 	fclose(f);
 	if (n != 3)
 		return -1;
-	/* Time that the hypervisor took away is nobody's work here. */
+	/* Time that the hypervisor took away is no work on this machine. */
 	return cpus * now - (double)(idle + iowait + steal) / tick;
 }
 

@@ -33,7 +33,7 @@ static bool refill(struct lane *l, const struct lane_job *job, uint32_t block)
 	return true;
 }
 
-/* Hand over what is ready, as far as the queue takes it. */
+/* Submit the built commands, as many as the queue takes. */
 static int submit(struct lane *l)
 {
 	uint64_t now = l->timed ? annex_now() : 0;

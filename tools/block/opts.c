@@ -56,7 +56,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 
 	memset(ls, 0, sizeof(*ls));
 	memset(t, 0, sizeof(*t));
-	/* A device in memory comes and goes with the command, so nobody's data is lost. */
+	/* A device in memory lasts as long as the command, so no data is lost. */
 	if (write && !(annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)) {
 		err = target_init(t, uri, TARGET_BED, o->bytes, o->overwrite);
 		if (!err && t->created && !o->bytes && !strstr(uri, "size="))

@@ -32,9 +32,8 @@ extern const struct cli_option block_options[];
 
 /*
  * block_open() - Open @uri; with @write only if its data may be overwritten, with @checks only if
- * nobody writes to it. The command uses
- * *@bytes of it. After a success, and also after a failure, call block_close() with the error of
- * the whole command.
+ * no other process writes to it. The command uses *@bytes of it. After success and failure, call
+ * block_close() with the error of the whole command.
  */
 struct target;
 int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, const char *uri,

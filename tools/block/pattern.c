@@ -110,7 +110,7 @@ void pattern_explain(char *text, size_t size, const void *data, uint64_t sector,
 	struct match m = match(w, sector, seed);
 
 	if (right(w, w[0], w[1])) {
-		/* Whole, but not what belongs here. */
+		/* Whole, but it belongs elsewhere. */
 		if (w[1] == seed)
 			snprintf(text, size, "misplaced: this data belongs at byte %" PRIu64,
 				 (w[0] * PATTERN_SECTOR));

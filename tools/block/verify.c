@@ -14,7 +14,7 @@
 #include "stamp.h"
 
 #define MOST_DEVICES 16
-#define NAP_US 50u /* nobody measures latency here */
+#define NAP_US 50u /* verify reports no latency */
 
 struct verify {
 	struct block_opts block;

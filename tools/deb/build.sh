@@ -22,7 +22,7 @@ export SOURCE_DATE_EPOCH
 name=annex-$version
 tarball=$out/$name.tar.xz
 
-# What git has, or where there is none, all but what was built.
+# The files that git has, or without git all files but build outputs.
 files()
 {
 	if git -C "$top" rev-parse --is-inside-work-tree >/dev/null 2>&1; then

@@ -224,7 +224,7 @@ fail:
 	return err;
 }
 
-/* Nobody else uses what a job will write. Before jobs begin, none of fio's has a claim. */
+/* No other process uses a device that a job will write. Before jobs begin, no job has a claim. */
 static int check_alone(struct thread_data *td, struct engine *e)
 {
 	int err = 0;

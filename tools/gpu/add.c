@@ -64,7 +64,7 @@ int gpu_add_run(struct runner *r, struct gpu_add *a)
 
 	progress_begin("adding");
 	err = runner_run(r, GPU_KERNEL_vadd, threads, &args, NULL);
-	/* The error of each context; what it flushes first is nothing for the inputs. */
+	/* The error of each context; inputs have nothing to flush. */
 	for (int i = 0; i < ADD_ARRAYS && !err; i++) {
 		err = annex_gpu_flush(a->ctx[i], 0, UINT64_MAX);
 		if (err)

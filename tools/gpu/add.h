@@ -34,7 +34,7 @@ uint32_t gpu_type_size(uint32_t type);
 
 /*
  * gpu_add_open() - Open the devices. gpu_add_run() - Add all, and flush. gpu_add_close() - 0, or
- * the errno of what could not be written. All with the line set.
+ * the errno of the failed write. All with the line set.
  */
 int gpu_add_open(struct runner *r, struct gpu_add *a);
 int gpu_add_run(struct runner *r, struct gpu_add *a);

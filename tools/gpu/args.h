@@ -53,7 +53,7 @@ struct gpu_thread {
 /*
  * struct gpu_result - The result of a kernel.
  * @sum: of elements.
- * @wrong: how many were not what they should be.
+ * @wrong: number of wrong elements.
  * @done: how many commands, or edges, it got through.
  */
 struct gpu_result {

@@ -42,7 +42,7 @@ struct gpu_bench {
 	struct figure figure[BENCH_FIGURES];
 };
 
-/* Where nobody asks for others. */
+/* Defaults. */
 #define BENCH_SIZES                                                                                \
 	.bytes = 4ull << 30, .cold = 512ull << 20, .gathers = 64ull << 20, .threads = 65536,       \
 	.each = 16, .queues = 8, .depth = 1024

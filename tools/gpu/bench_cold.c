@@ -14,7 +14,7 @@
 #include "tools/common/progress.h"
 #include "bench.h"
 
-/* struct cold_case - A line size, the names of its figures, and what is wanted of it. */
+/* struct cold_case - A line size, the names of its figures, and its goal. */
 struct cold_case {
 	uint32_t line;
 	const char *keys[3], *labels[3];
@@ -115,7 +115,7 @@ static int copy_path(struct cold *c)
 		start = annex_now();
 		for (uint64_t at = 0, k = 0; at + c->line <= c->b->cold; at += c->line) {
 			memcpy(to + k, from + at, c->line);
-			/* Without this the copies could be left out: nobody reads them. */
+			/* The copies are not read: the compiler could leave them out. */
 			__asm__ volatile("" : : "r"(to) : "memory");
 			k = k + 2 * c->line <= room ? k + c->line : 0;
 		}
@@ -142,7 +142,7 @@ static int run_case(struct gpu_bench *b, const struct cold_case *k, struct gpu_r
 		err = copy_path(&c);
 	if (err)
 		return err;
-	/* Of what has come from the device: a line that was still there counts as nothing. */
+	/* Bytes from the device: a line that was still cached does not count. */
 	rate = (double)c.bytes_read / c.read_s;
 	path = (double)b->cold / c.copy_s;
 	bench_add(b, k->keys[0], k->labels[0], rate, "B/s", 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Data that is in the cache: whole lines by warps, against a plain copy in GPU memory; elements at
- * random by lanes, against the same elements of plain memory. Each yardstick and what it measures
- * alternate, three times; the medians count.
+ * random by lanes, against the same elements of plain memory. Each measurement alternates
+ * with its yardstick, three times; the medians count.
  */
 #include <errno.h>
 #include <stdio.h>

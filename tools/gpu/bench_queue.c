@@ -65,7 +65,7 @@ static uint32_t queues_depth(const struct gpu_bench *b)
 	return (uint32_t)depth;
 }
 
-/* An empty queue pair (annex/detail/ring.h): image of what lies at @there. */
+/* An empty queue pair (annex/detail/ring.h): an image of the memory at @there. */
 static void fresh(char *image, char *there, const struct layout *l, uint32_t depth, uint16_t qid)
 {
 	struct annex_qp *qp = (struct annex_qp *)(void *)image;

@@ -16,7 +16,7 @@ static inline ANNEX_HD bool gpu_bfs_visit(const struct gpu_args_bfs *b, uint32_t
 
 	if (annex_local_load(&b->depth[u], ANNEX_RELAXED) != GPU_FAR)
 		return false;
-	/* Relaxed: who sets the depth owns the entries; they are read when the kernel is over. */
+	/* Relaxed: the thread that sets the depth owns the entries, read after the kernel. */
 	if (!annex_local_cas(&b->depth[u], &far, b->level, ANNEX_RELAXED))
 		return false;
 	b->parent[u] = v;

@@ -96,7 +96,7 @@ static inline ANNEX_HD void gpu_body_check(const struct gpu_args_lines *a, struc
 		uint64_t mine = s.line + annex_lane() * s.step;
 
 		annex_warp_sync(GPU_WARP_ALL);
-		/* A hint: what it does not bring, the span will. */
+		/* A hint: the span brings lines that it does not bring. */
 		if (mine < s.end)
 			annex_gpu_prefetch(&a->a, mine * s.per_line);
 		for (uint32_t k = 0; !err && k < GPU_AHEAD && s.line < s.end; k++) {

@@ -9,7 +9,7 @@
 #include "args.h"
 #include "k_lines.h"
 
-/* One command and its completion: 0, or what came in between. */
+/* One command and its completion: 0, or the error. */
 static inline ANNEX_HD int gpu_null_command(struct annex_qp *qp, uint64_t deadline)
 {
 	/* Moves no data, and mem: has nothing to do for it. */
@@ -71,7 +71,7 @@ static inline ANNEX_HD void gpu_null_post(const struct gpu_null *q, uint32_t dep
 		return;
 	cqe->dw0 = 0;
 	cqe->sq_head = (uint16_t)((head + n) % depth);
-	/* Release: the phase tag last; pairs with the acquire of who looks for completions. */
+	/* Release: the phase tag last; pairs with the acquire of the thread that polls. */
 	annex_local_store((uint32_t *)(void *)&cqe->cid, cid | (uint32_t)(~turn & 1) << 16,
 			  ANNEX_RELEASE);
 }

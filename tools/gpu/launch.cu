@@ -12,8 +12,8 @@
 #include "runner.h"
 
 /*
- * How long a kernel may take. Each wait in one is bounded, and ends it; this is for what should not
- * be, since nothing can stop a kernel from outside.
+ * How long a kernel may take. Each wait in one is bounded, and ends it; this limit is for bugs,
+ * since nothing can stop a kernel from outside.
  */
 #define KERNEL_LIMIT_MS (240u * 1000)
 
@@ -23,7 +23,7 @@ struct cuda_lane {
 	cudaEvent_t from, to;
 };
 
-/* struct cuda_runner - @r: the first member: what others know of it. */
+/* struct cuda_runner - @r: the first member, for callers. */
 struct cuda_runner {
 	struct runner r;
 	struct annex_gpu_memory *memory;

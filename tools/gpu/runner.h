@@ -65,7 +65,7 @@ int runner_zero(struct runner *r, void *ptr, uint64_t bytes);
 
 /*
  * runner_threads() - How many threads go through @slots cached lines: each warp has up to @held of
- * them at once, and half of the cache shall be left to what comes.
+ * them at once, and half of the cache shall be left to later lines.
  */
 uint64_t runner_threads(const struct runner *r, uint64_t slots, uint32_t held);
 

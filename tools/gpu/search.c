@@ -55,7 +55,7 @@ static void free_all(struct there *t)
 	runner_free(r, t->offsets, (t->vertices + 1) * 8);
 }
 
-/* One level; @f has its vertices, and then those of the next. */
+/* One level; @f has its vertices, and then the vertices of the next level. */
 static int level(struct there *t, struct annex_gpu_context *ctx, uint64_t threads,
 		 const struct annex_gpu_array *edges, struct gpu_search *s, struct gpu_frontier *f)
 {

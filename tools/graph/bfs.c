@@ -33,7 +33,7 @@ static void visit(void *ctx, unsigned int thread, uint32_t v, const uint32_t *id
 		if (annex_atomic_load(word, ANNEX_RELAXED) & bit ||
 		    annex_atomic_or(word, bit, ANNEX_RELAXED) & bit)
 			continue;
-		/* Whoever sets the bit owns the entries; they are read after the sweep. */
+		/* The thread that sets the bit owns the entries; they are read after the sweep. */
 		s->r->parent[u] = v;
 		s->r->depth[u] = s->level;
 	}

@@ -18,7 +18,7 @@ static uint32_t up(struct cc *r, uint32_t v)
 
 /*
  * The root above @v. On the way every other vertex is hung one higher, or chains grow long. A
- * vertex that is no root stays none, and whatever is stored here lies above it: so a store that
+ * vertex that is no root stays none, and each value stored here lies above it: so a store that
  * undoes another thread's costs a step later, and no link.
  */
 static uint32_t find(struct cc *r, uint32_t v)

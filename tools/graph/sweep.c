@@ -9,7 +9,7 @@
 #define NARROW 512u /* ids of 8 bytes that are made 4 bytes at a time */
 
 /*
- * Wanted lines this close to each other are read as one: it takes a disk less time to read what is
+ * Wanted lines this close to each other are read as one: a disk takes less time to read the bytes
  * between them than to carry out another command. But never more than was wanted before it, so
  * that lines far and few are read alone.
  */
@@ -32,7 +32,7 @@ struct sweep {
 struct part {
 	uint64_t first, end; /* edges of the block */
 	uint64_t last;       /* vertex that the block ends in */
-	uint64_t base, bits; /* 64 vertices from @base: those that are wanted and yet to come */
+	uint64_t base, bits; /* of the 64 vertices from @base: wanted and yet to come */
 	uint64_t v, from, to;
 };
 
@@ -71,7 +71,7 @@ static bool next_part(const struct sweep *s, struct part *p)
 
 static void send_ahead(struct sweep *s, struct edges_lane *lane)
 {
-	/* A hint: what it does not bring, the span will. */
+	/* A hint: the span brings lines that it does not bring. */
 	if (lane->ranges && s->e->window)
 		annex_cache_prefetch(s->e->store.cache, lane->range, lane->ranges);
 	lane->ranges = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Results judged by other means: serial, textbook versions over edges that plain reads brought
- * into memory. They share no code with what they judge but the row offsets.
+ * into memory. They share only the row offsets with the code that they check.
  */
 #include <errno.h>
 #include <math.h>

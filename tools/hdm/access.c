@@ -47,7 +47,7 @@ static uint64_t *slice(const struct memory *m, unsigned int id, unsigned int n, 
 	return (uint64_t *)(void *)m->buf + *first;
 }
 
-/* The sum of word_at() over a run is what makes checking cost no more than loading. */
+/* With the sum of word_at() over a run, checking costs no more than loading. */
 static uint64_t sum_of(uint64_t first, uint64_t words, uint64_t round)
 {
 	uint64_t sum = words % 2 ? words * (first + round) + (words - 1) / 2 * words

@@ -34,7 +34,7 @@ struct persist {
 
 /*
  * access_run() - Measure @m with the threads of @pool, each thing for at least @seconds. -EBADMSG,
- * with the line, for a word that is not what was stored.
+ * with the line, for a word that differs from the one stored.
  */
 int access_run(const struct memory *m, struct pool *pool, double seconds, struct access *out);
 

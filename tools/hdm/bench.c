@@ -28,7 +28,7 @@ struct pairs {
 	uint64_t end, done;
 };
 
-/* struct held - A piece, and what its first word is. */
+/* struct held - A piece, and its first word. */
 struct held {
 	uint64_t *p;
 	uint64_t mark;

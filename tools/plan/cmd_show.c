@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex plan show: what is in a plan.
+ * annex plan show: the contents of a plan.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@ struct simulate_opts {
 	const char *policy, *plan, *plot;
 	char *paths[ANNEX_MAX_GPUS];
 	unsigned int n_paths;
-	const char *words[MAX_WORDS]; /* of --sweep, and those that follow it */
+	const char *words[MAX_WORDS]; /* of --sweep, and the words behind it */
 	unsigned int n_words;
 	double endurance;
 	bool overwrite, json;

@@ -13,8 +13,8 @@
 int gnuplot_check(const char *path, bool overwrite);
 
 /*
- * gnuplot_begin() - A file for the script, with what all of them begin with; NULL with the line
- * set. gnuplot_end() - Run it, and write to @svg what comes out. Closes @script.
+ * gnuplot_begin() - A file for the script, with the settings of all plots; NULL with the line set.
+ * gnuplot_end() - Run it, and write its output to @svg. Closes @script.
  */
 FILE *gnuplot_begin(unsigned int width, unsigned int height);
 int gnuplot_end(FILE *script, struct newfile *svg);

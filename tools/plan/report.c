@@ -95,7 +95,7 @@ static json_t *gpu_json(const struct annex_sim_result *r, const char *trace)
 			 "gpu_peak_bytes", (json_int_t)r->gpu_peak);
 }
 
-/* The figures of each GPU; those of the whole are sums, or the slowest GPU's. */
+/* The figures of each GPU; the figures of all are sums, or the slowest GPU's. */
 static void put_gpus(struct out *out, const struct outcome *o, const struct work *w,
 		     const struct annex_system *sys)
 {

@@ -23,7 +23,7 @@ void report_bound(struct out *out, double bound);
 json_t *report_json(const struct outcome *o, const struct work *w, const struct annex_system *sys,
 		    double endurance);
 
-/* report_heads() - Print the heads of a table of outcomes behind what stands in the line already.
+/* report_heads() - Print the heads of a table of outcomes, at the end of the present line.
  * report_line() - One line of it. */
 void report_heads(void);
 void report_line(const struct outcome *o);

@@ -52,7 +52,7 @@ int sweep_policies(struct sweep *s, const char *names)
 	return err;
 }
 
-/* Those of the machine, and the policy. */
+/* Options of the machine, and the policy. */
 static const char *key_at(unsigned int i, char *summary)
 {
 	static char key[24];
@@ -316,7 +316,7 @@ static const char *colour_of(const struct sweep *s, const struct sweep_run *r)
 	return colours[i % (sizeof(colours) / sizeof(*colours))];
 }
 
-/* One marker a value of the second axis, and dashes for those of the third. */
+/* A marker for each value of the second axis, and dashes for each of the third. */
 static void print_style(const struct sweep *s, FILE *f, size_t first)
 {
 	static const unsigned int markers[] = {7, 5, 9, 13, 6, 4, 8, 12, 2, 1};
@@ -349,7 +349,7 @@ static int from_the_top(const void *a, const void *b)
 	return x->y != y->y ? (x->y < y->y) - (x->y > y->y) : (x->line > y->line) - 1;
 }
 
-/* Each line is named beside its end, those that end together below each other. */
+/* Each line is named beside its end; names of lines that end together are below each other. */
 static int label_lines(const struct sweep *s, FILE *f, size_t lines)
 {
 	struct end *ends = calloc(lines + 1, sizeof(*ends));

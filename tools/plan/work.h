@@ -72,7 +72,7 @@ void outcome_free(struct outcome *o);
  *
  * work_plan() - Simulate a plan on the first GPU and all like it; not feasible is an error.
  *
- * Whatever they return, @o is to be given to outcome_free().
+ * After success and failure, free @o with outcome_free().
  */
 int work_policy(const struct work *w, const struct annex_system *sys,
 		const struct annex_policy *policy, const struct annex_sim_options *opts,

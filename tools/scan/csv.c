@@ -96,7 +96,7 @@ static int on_end(void *ctx, unsigned int fields)
 	return records_bad(&c->r, "%u fields, the first line has %u", fields, c->columns);
 }
 
-/* Of those that are written: what is left out may be called as it likes. */
+/* Of the columns written: columns that are left out may have any name. */
 static int check_name(const struct csv *c, unsigned int i)
 {
 	for (unsigned int k = 0; k < i; k++)

@@ -65,7 +65,7 @@ static void prefetch(void *ctx, uint64_t block)
 	struct scan *s = ctx;
 	uint64_t at = block * BLOCK, left = s->q->rows - at;
 
-	/* A hint: what it does not bring, the span will. */
+	/* A hint: the span brings lines that it does not bring. */
 	annex_array_prefetch(&s->q->col[0].array, at, left < BLOCK ? left : BLOCK);
 }
 

@@ -98,7 +98,7 @@ static int report(const struct part_opts *o, const char *done, uint64_t bytes)
 	return out_end(&out);
 }
 
-/* What was said of a part, over what is there. */
+/* The options given, over the present settings of the part. */
 static int take_numbers(const struct part_opts *o, struct annex_serve_part *part)
 {
 	if (!*o->arg[1] || strlen(o->arg[1]) >= sizeof(part->name))

@@ -114,7 +114,7 @@ static int default_table(struct serve_opts *o)
 	const char *dir = getenv("STATE_DIRECTORY");
 	unsigned int traits = annex_dev_traits(o->uri);
 
-	/* What is no device is refused as that. */
+	/* A URI that is no device is refused when it is opened. */
 	if (o->table || !traits || traits & ANNEX_TRAIT_VOLATILE)
 		return 0;
 	if (!dir || !*dir)
@@ -307,7 +307,7 @@ static void wait_for_the_end(const struct serve_opts *o)
 	}
 }
 
-/* A client may send 253 files in a message, and nobody else is to lack one by that. */
+/* A client may send 253 files in a message, and must not use up the files of other clients. */
 static void allow_files(void)
 {
 	struct rlimit limit;

@@ -25,7 +25,7 @@ int mode_find_owner(const char *text, uint32_t *uid, uint32_t *gid);
 /* socket_path() - Of unix:PATH the path, in place; a path stays as it is. -EINVAL with a line. */
 int socket_path(char *arg);
 
-/* socket_default() - Where a daemon listens that nothing was said to, in *@path, to be freed. */
+/* socket_default() - The socket of a daemon without --socket, in *@path, to be freed. */
 int socket_default(char **path);
 
 /* socket_passed() - The socket that systemd made, and its name, to be freed; *@fd is 0 and *@path

@@ -39,7 +39,7 @@ static const struct {
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
-/* Periods of one class, or of several, and their bytes: those of a tensor count each time. */
+/* Periods of one class, or of several, and their bytes: a tensor's bytes count each time. */
 struct group {
 	uint64_t periods;
 	double bytes;
@@ -248,7 +248,7 @@ static void group_row(struct out *o, const char *label, uint64_t tensors, uint64
 	out_row(o, label, "%llu of %s", (ull)tensors, out_size((double)bytes, size));
 }
 
-/* Tensors by what they are for, as far as the trace says so. */
+/* Tensors by their role, as far as the trace names it. */
 static void show_roles(struct out *o, const struct annex_trace *t)
 {
 	static const char *const labels[ANNEX_ROLES] = {
