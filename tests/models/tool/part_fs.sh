@@ -31,7 +31,7 @@ for command in mkfs stat fsck; do
 	refused "$command of nothing" "name the file" "${fs[@]}" $command
 	refused "$command of two" "one device too many" "${fs[@]}" $command disk disk
 	refused "$command in memory" "ends with the process" "${fs[@]}" $command 'cxlssd:?size=64M'
-	refused "$command of no CXL-SSD" "lies on a CXL-SSD" "${fs[@]}" $command mem:64M
+	refused "$command of no CXL-SSD" "needs a CXL-SSD" "${fs[@]}" $command mem:64M
 	refused "$command of no device" "there is no file none" "${fs[@]}" $command none
 	refused "$command with a parameter of no kind" "colour" "${fs[@]}" $command \
 		'cxlssd:disk?colour=1'
@@ -73,12 +73,12 @@ status 16 "an option of no kind" "${fs[@]}" fsck --repair disk
 claim "a new device" "${fs[@]}" mkfs --size 16M bad
 first=$(grep -abo annexfs bad | awk -F: '$1 % 4096 == 0 { print $1; exit }')
 printf X | dd of=bad bs=1 seek="$first" conv=notrunc status=none
-refused "a damaged superblock" "annex fs fsck tells" "${fs[@]}" stat bad
+refused "a damaged superblock" "annex fs fsck lists" "${fs[@]}" stat bad
 refused "is no reason to make another" "a damaged one" "${fs[@]}" mkfs bad
 status 4 "it is found" "${fs[@]}" fsck bad
 holds "named" grep -q '^the superblock in block 0 is damaged$' out
 holds "counted" grep -q ': 3 problems$' out
-holds "told what to do about" grep -q 'copy what can be read' err
+holds "told what to do about" grep -q 'copy all readable files' err
 status 4 "in JSON too" "${fs[@]}" fsck bad --json
 holds "named" grep -q '"the superblock in block 0 is damaged"' out
 value "all of them" problems 3
@@ -382,7 +382,7 @@ fs_mounted()
 	holds "nothing can be made" eval '! touch "$at/new" 2>why && grep -q Read-only why'
 	unmounted "a signal" kill $server
 	refused "an option of no kind" "bogus" "${fs[@]}" mount -o bogus disk "$at"
-	refused "no directory" "no directory" "${fs[@]}" mount disk text
+	refused "no directory" "not a directory" "${fs[@]}" mount disk text
 	refused "none at all" "No such file" "${fs[@]}" mount disk none
 }
 
@@ -511,7 +511,7 @@ fs_lost()
 	echo whole >"$at/beside"
 	claim "its end" fusermount3 -u "$at"
 	wait $server && fail "has a status" || ok
-	holds "says why" grep -q 'not all .* lasts.* 1 files cannot be written back' said
+	holds "says why" grep -q 'some writes .* are lost.* 1 files cannot be written back' said
 	holds "mounted again" mounts
 	holds "another file is there" test "$(cat "$at/beside")" = whole
 	rm "$at/damaged" "$at/beside"
@@ -525,7 +525,7 @@ fs_foreign()
 	cp disk saved
 	claim "another device" "${fs[@]}" mkfs --size 64M other
 	for words in 'cut:truncate -s 0 disk' 'written over:cp other disk' \
-		'put in its place:mv other disk'; do
+		'has replaced it:mv other disk'; do
 		how=${words#*:}
 		holds "a mount" mounts
 		echo before >"$at/before"

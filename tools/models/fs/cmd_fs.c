@@ -3,12 +3,11 @@
 #include "tools/common/cli.h"
 #include "tools/common/commands.h"
 
-static const struct cli_command commands[] = {
-	{"mkfs", fs_mkfs, "make an empty file system"},
-	{"mount", fs_mount, "show its files in a directory"},
-	{"fsck", fs_fsck, "look for what is wrong in it"},
-	{"stat", fs_stat, "tell its sizes, and how much of it is free"},
-	{NULL, NULL, NULL}};
+static const struct cli_command commands[] = {{"mkfs", fs_mkfs, "make an empty file system"},
+					      {"mount", fs_mount, "mount it on a directory"},
+					      {"fsck", fs_fsck, "check it for damage"},
+					      {"stat", fs_stat, "print its sizes and free space"},
+					      {NULL, NULL, NULL}};
 
 int cmd_fs(int argc, char **argv)
 {

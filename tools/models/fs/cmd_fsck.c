@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex fs fsck: the statuses are those of fsck(8).
+ * annex fs fsck: a check of a file system, with the exit statuses of fsck(8).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,12 +22,12 @@ struct fsck {
 
 static const struct cli_option options[] = {CLI_JSON(struct fsck, json), {0}};
 
-static void tell(void *ctx, const char *what)
+static void add_problem(void *ctx, const char *problem)
 {
 	struct fsck *f = ctx;
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s", what);
+	snprintf(text, sizeof(text), "%s", problem);
 	err_plain(text, sizeof(text));
 	if (f->json)
 		json_array_append_new(f->problems, json_string(text));
@@ -40,7 +40,7 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-static int say(const struct annex_fs_report *r)
+static int print_text(const struct annex_fs_report *r)
 {
 	const uint64_t files = r->files - r->directories;
 
@@ -51,7 +51,7 @@ static int say(const struct annex_fs_report *r)
 		printf("%llu %s\n", (ull)r->problems, plural(r->problems, "problem", "problems"));
 	else
 		puts("clean");
-	puts("data of files were not read: where they are damaged, reading them gives EIO");
+	puts("data of files were not read: reading damaged data gives EIO");
 	return fflush(stdout) || ferror(stdout) ? err_sys("cannot write") : 0;
 }
 
@@ -60,7 +60,7 @@ static int report(struct fsck *f, const char *device, const struct annex_fs_repo
 	struct out out;
 
 	if (!f->json)
-		return say(r);
+		return print_text(r);
 	out_init(&out, cli_name(), true);
 	out_text(&out, "device", "device", device);
 	out_bool(&out, "clean", "clean", !r->problems);
@@ -78,7 +78,7 @@ static int check(struct fsck *f, struct image *i, struct annex_fs_report *r)
 	int err;
 
 	progress_begin("checking");
-	err = annex_fs_check(i->s, tell, f, r);
+	err = annex_fs_check(i->s, add_problem, f, r);
 	progress_end();
 	if (err == -EILSEQ)
 		err_lib(err, "%s: no file system: annex fs mkfs makes one", i->path);
@@ -98,17 +98,15 @@ static int run(struct fsck *f)
 		return FAILED;
 	if (!r.problems)
 		return CLEAN;
-	err_set(-EBADMSG, "%s: %llu %s: copy what can be read, then annex fs mkfs --force", i.path,
-		(ull)r.problems, plural(r.problems, "problem", "problems"));
+	err_set(-EBADMSG, "%s: %llu %s: copy all readable files, then annex fs mkfs --force",
+		i.path, (ull)r.problems, plural(r.problems, "problem", "problems"));
 	return LEFT;
 }
 
 static const char doc[] =
-	"Look for what is wrong in a file system that is not mounted. Each problem is a line; "
-	"nothing "
-	"is written. Data of files are not read. SSD is the path of its file, or a URI. The status "
-	"is that of fsck(8): 0 clean, 4 there are problems, 8 it could not be checked, 16 wrong "
-	"options."
+	"Check a file system that is not mounted, and print a line for each problem. Nothing is "
+	"written, and data of files are not read. SSD is the path of its file, or a URI. The exit "
+	"status is that of fsck(8): 0 clean, 4 problems found, 8 check failed, 16 wrong options."
 	"\vExamples:\n"
 	"  annex fs fsck disk\n"
 	"  annex fs fsck cxlssd:/data/disk --json";
@@ -130,7 +128,7 @@ int fs_fsck(int argc, char **argv)
 	json_decref(f.problems);
 	if (status == CLEAN)
 		return 0;
-	/* A status that main() does not know. */
+	/* main() has no such exit statuses. */
 	if (*err_text())
 		fprintf(stderr, "%s: %s\n", cli_name(), err_text());
 	fflush(stdout);

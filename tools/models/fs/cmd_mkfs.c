@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex fs mkfs: an empty file system.
+ * annex fs mkfs: make an empty file system.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,18 +36,16 @@ static int set_design(void *opts, const char *opt, char *arg)
 }
 
 static const struct cli_option options[] = {
-	{"size", 0, "SIZE", 1, OPT_SIZE(struct mkfs, size, 1, BYTES_MAX),
-	 "Bytes of the device, where the file is not there yet"},
+	{"size", 0, "SIZE", 1, OPT_SIZE(struct mkfs, size, 1, BYTES_MAX), "Bytes of a new device"},
 	{"inodes", 0, "N", 1, OPT_SIZE(struct mkfs, inodes, 1, UINT32_MAX),
-	 "Files that it can have (one for each 16 KiB, at least 1024)"},
+	 "Maximum number of files (one for each 16 KiB, at least 1024)"},
 	{"design", 0, "DESIGN", 1, OPT_CALL(set_design),
-	 "How it is kept: bytefs, or ext4-like, a journal of blocks, to compare with (bytefs)"},
-	{"force", 0, NULL, 1, OPT_FLAG(struct mkfs, force),
-	 "The device may hold something: that is lost"},
+	 "bytefs, or for comparison ext4-like, with a journal of blocks (bytefs)"},
+	{"force", 0, NULL, 1, OPT_FLAG(struct mkfs, force), "Overwrite existing data"},
 	CLI_JSON(struct mkfs, json),
 	{0}};
 
-/* Nothing that somebody has there is taken away. */
+/* Refuse to overwrite data without --force. */
 static int check_empty(struct image *i)
 {
 	const struct annex_fs_opts opts = {.read_only = true};
@@ -56,10 +54,11 @@ static int check_empty(struct image *i)
 
 	if (!err) {
 		image_unmount(i, 0);
-		return err_set(-EEXIST,
-			       "%s has a file system: --force makes another, all files in it are "
-			       "lost then",
-			       i->path);
+		return err_set(
+			-EEXIST,
+			"%s has a file system: --force replaces it, and all of its files are "
+			"lost",
+			i->path);
 	}
 	if (err == -EINVAL)
 		return err_lib(err, "%s", i->path);
@@ -67,7 +66,7 @@ static int check_empty(struct image *i)
 	if (stats.valid || stats.dirty)
 		return err_set(-EEXIST,
 			       "%s holds data that are no file system, or a damaged one: --force "
-			       "makes one, they are lost then",
+			       "overwrites them",
 			       i->path);
 	return 0;
 }
@@ -86,8 +85,8 @@ static int report(struct image *i, bool json)
 	return out_end(&out);
 }
 
-/* Who is not root can do nothing in a directory of root's. */
-static int give_root(struct image *i)
+/* Give the root directory to the caller: only root can use a directory of root. */
+static int own_root(struct image *i)
 {
 	const unsigned int set = ANNEX_FS_SET_UID | ANNEX_FS_SET_GID;
 	struct annex_fs_attr attr = {.uid = geteuid(), .gid = getegid()};
@@ -111,19 +110,19 @@ static int make(const struct mkfs *m, struct image *i)
 	err = annex_fs_mkfs(i->s, &opts);
 	if (err)
 		return err_lib(err, "%s", i->path);
-	err = give_root(i);
+	err = own_root(i);
 	return err ? err : report(i, m->json);
 }
 
-/* A file that is made here is taken away again, unless it becomes what it shall be. */
+/* Remove a new file on failure. */
 static int open_and_make(const struct mkfs *m, struct image *i)
 {
-	const bool new = access(i->path, F_OK) != 0;
+	const bool created = access(i->path, F_OK) != 0;
 	int err;
 
 	cleanup_hold();
 	err = image_connect(i);
-	if (!err && new)
+	if (!err && created)
 		err = cleanup_add(i->path);
 	cleanup_release();
 	if (!i->s)
@@ -131,9 +130,9 @@ static int open_and_make(const struct mkfs *m, struct image *i)
 	if (!err)
 		err = make(m, i);
 	err = image_close(i, err);
-	if (new &&err)
+	if (created && err)
 		cleanup_remove(i->path);
-	else if (new)
+	else if (created)
 		cleanup_forget(i->path);
 	return err;
 }
@@ -149,16 +148,15 @@ static int check_size(const struct mkfs *m, const struct image *i)
 		return annex_uri_get(&u, "size")
 			       ? 0
 			       : err_set(-ENOENT,
-					 "there is no file %s: --size=1G makes one of that size",
+					 "there is no file %s: --size=1G makes one of 1 GiB",
 					 i->path);
 	return 0;
 }
 
 static const char doc[] =
 	"Make an empty file system on a CXL-SSD. SSD is the path of its file, or a URI as "
-	"cxlssd:PATH?KEY=VALUE, whose parameters are in annex_uri(7). Its log is log=bytefs, of "
-	"512 "
-	"KiB at least (dram=1M). The root directory belongs to who makes it."
+	"cxlssd:PATH?KEY=VALUE, whose parameters are in annex_uri(7). The log is log=bytefs, of "
+	"at least 512 KiB (dram=1M). The root directory belongs to the caller."
 	"\vExamples:\n"
 	"  annex fs mkfs --size 1G disk\n"
 	"  annex fs mkfs 'cxlssd:/data/disk?size=16G&media=znand&dram=256M' --inodes 4M\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex fs mount: a file system as a directory, by FUSE.
+ * annex fs mount: mount a file system by FUSE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +12,12 @@
 #include "tools/common/cli.h"
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
-#include "background.h"
-#include "flusher.h"
+#include "daemon.h"
 #include "image.h"
-#include "journal.h"
-#include "mounts.h"
-#include "reclaim.h"
 #include "server.h"
-#include "traffic.h"
+#include "totals.h"
 
-#define COMMIT 5u /* seconds, as other file systems have it */
+#define COMMIT 5u /* seconds, as in other file systems */
 #define CACHE_MAX (1ull << 40)
 
 struct mount_opts {
@@ -39,9 +35,9 @@ static int add_options(void *opts, const char *opt, char *arg)
 	const size_t n = strlen(o->options);
 
 	if (n + strlen(arg) + 2 > sizeof(o->options))
-		return err_set(-E2BIG, "%s: too many of them", opt);
+		return err_set(-E2BIG, "%s: too many options", opt);
 	if (!*arg)
-		return err_set(-EINVAL, "%s: give some, as %s ro,allow_other", opt, opt);
+		return err_set(-EINVAL, "%s: name options, as %s ro,allow_other", opt, opt);
 	if (n)
 		strcat(o->options, ",");
 	strcat(o->options, arg);
@@ -50,22 +46,21 @@ static int add_options(void *opts, const char *opt, char *arg)
 
 static const struct cli_option options[] = {
 	{"options", 'o', "OPTION,...", 1, OPT_CALL(add_options),
-	 "Of mount(8) and mount.fuse3(8), as ro, allow_other"},
+	 "Options of mount(8) and mount.fuse3(8), as ro, allow_other"},
 	{"foreground", 'f', NULL, 1, OPT_FLAG(struct mount_opts, foreground),
-	 "Stay until it is unmounted"},
+	 "Run in the foreground until unmounted"},
 	{"cache", 0, "SIZE", 1, OPT_SIZE(struct mount_opts, fs.cache, 2 << 20, CACHE_MAX),
-	 "Host memory for pages that are written (64M)"},
+	 "Host memory for written pages (64M)"},
 	{"alpha", 0, "N", 1, OPT_U32(struct mount_opts, fs.alpha, 1, 100),
-	 "A page of which more than N percent have changed is written as a block, others line by "
-	 "line (50)"},
+	 "Write a page as a block when more than N percent of it changed, else line by line (50)"},
 	{"commit", 0, "SECONDS", 1, OPT_U32(struct mount_opts, commit, 1, 86400),
-	 "What has been changed and not fsynced lasts so often (5)"},
+	 "Interval of commits of changes without fsync (5)"},
 	{"report", 0, NULL, 1, OPT_FLAG(struct mount_opts, report),
-	 "With --foreground: tell in the end what went over which interface"},
+	 "With --foreground: print traffic by interface at the end"},
 	CLI_JSON(struct mount_opts, json),
 	{0}};
 
-/* The last of ro and rw counts. */
+/* Of ro and rw, the last one counts. */
 static bool read_only(const char *list)
 {
 	bool ro = false;
@@ -80,7 +75,7 @@ static bool read_only(const char *list)
 	return ro;
 }
 
-/* Before anything is opened; *@real is the directory without links. */
+/* Check the mount point before the device is opened. *@real: the directory without links. */
 static int check_directory(const char *dir, char **real)
 {
 	struct stat st;
@@ -88,14 +83,13 @@ static int check_directory(const char *dir, char **real)
 	*real = NULL;
 	if (stat(dir, &st) && errno == ENOTCONN)
 		return err_set(-ENOTCONN,
-			       "%s: something is mounted there, whose process is gone: fusermount3 "
-			       "-u -z %s",
+			       "%s: the process of a mount there is gone: fusermount3 -u -z %s",
 			       dir, dir);
 	*real = realpath(dir, NULL);
 	if (!*real || stat(*real, &st))
 		return err_sys("%s", dir);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(-ENOTDIR, "%s: no directory", dir);
+		return err_set(-ENOTDIR, "%s: not a directory", dir);
 	if (mounts_at(*real))
 		return err_set(-EBUSY, "%s: something is mounted there already: umount %s", dir,
 			       dir);
@@ -112,9 +106,9 @@ static int check_fuse(void)
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return err_set(-EACCES,
-			       "/dev/fuse is not for this user: chmod 666 /dev/fuse, as root");
+			       "this user cannot open /dev/fuse: chmod 666 /dev/fuse, as root");
 	if (fd < 0)
-		return err_sys("/dev/fuse cannot be opened, modprobe fuse makes it");
+		return err_sys("cannot open /dev/fuse, modprobe fuse creates it");
 	close(fd);
 	return 0;
 }
@@ -131,7 +125,7 @@ static int serve(const struct mount_opts *o, const char *dir, struct image *i, i
 	if (err)
 		return err;
 	if (pipe >= 0)
-		err = background_ready(pipe);
+		err = daemon_ready(pipe);
 	if (!err && !o->fs.read_only)
 		err = flusher_start(i->fs, o->commit ? o->commit : COMMIT, &f);
 	if (!err)
@@ -161,43 +155,43 @@ static int mount_and_serve(const struct mount_opts *o, const char *dir, int pipe
 	return image_close(&i, err);
 }
 
-/* The terminal has nothing of what a process in the background says. */
+/* A process in the background has no terminal, so its error goes to the log. */
 static int run(const struct mount_opts *o, const char *dir)
 {
-	int pipe = -1, err = o->foreground ? 0 : background_fork(&pipe);
+	int pipe = -1, err = o->foreground ? 0 : daemon_fork(&pipe);
 
 	if (err)
 		return err > 0 ? 0 : err;
 	err = mount_and_serve(o, dir, pipe);
-	if (err && journal_detached())
-		journal_line(ANNEX_LOG_ERROR, err_text());
+	if (err && daemon_detached())
+		daemon_log(ANNEX_LOG_ERROR, err_text());
 	return err;
 }
 
 static const char doc[] =
-	"Mount a file system on a directory. The command ends when it is mounted, and goes on in "
-	"the background until fusermount3 -u, umount or SIGTERM; it writes back then, when no "
-	"program has a file of it open. A second SIGTERM does not wait for programs. An error "
-	"in writing back is told to syslog, or is the status of --foreground. SSD is the "
-	"path of its file, or a URI; -o ro only reads it; with delay=1 there the device takes the "
-	"time of its model."
-	"\vWritten data lasts after fsync(2), or at once with O_SYNC and O_DSYNC. A call that "
-	"changes\n"
-	"names or attributes lasts with the next fsync of any file or directory, or after "
-	"--commit\n"
-	"seconds. After a loss of power before that the call is done or not done, and not without\n"
-	"those before it. The death of the process undoes no call with the design bytefs; with\n"
-	"ext4-like it is as a loss of power. fusermount3 -u -z clears the directory of a process\n"
-	"that was killed.\n\n"
-	"io_submit(2) with O_DIRECT carries out one command after the other: programs that need\n"
-	"more in flight use several threads, or io_uring(7). There are no access control lists,\n"
-	"and no O_TMPFILE. Reading changes no access times. Times are kept from 1677 to 2262.\n\n"
-	"No other program may write to the file of a mounted SSD. A file that was cut or\n"
-	"overwritten is noticed by the next fsync or commit, which fails with EIO and ends the\n"
-	"mount. A command that finds the file in use by a process that unmounts it waits for up\n"
-	"to ten seconds.\n\n"
-	"A memory control group of version 1 with a limit needs CAP_SYS_RESOURCE, or -o ro: the\n"
-	"process would wait for its own write-back (PR_SET_IO_FLUSHER, prctl(2)).\n\n"
+	"Mount a file system on a directory. The command returns once it is mounted, and a process "
+	"serves it in the background until fusermount3 -u, umount or SIGTERM. The process then "
+	"waits until programs have closed its files, and writes back. A second SIGTERM does not "
+	"wait for programs. Errors of the write-back go to syslog; with --foreground they are the "
+	"exit status. SSD is the path of its file, or a URI; -o ro only reads it; with delay=1 in "
+	"the URI the device is as slow as its model."
+	"\vWritten data is durable after fsync(2), or at once with O_SYNC and O_DSYNC. Changes of\n"
+	"names and attributes are durable after the next fsync of any file or directory, or after\n"
+	"--commit seconds. A loss of power before that keeps a call whole or not at all, and only\n"
+	"with all calls before it. With the design bytefs the death of the process undoes no "
+	"call;\n"
+	"with ext4-like it acts as a loss of power. fusermount3 -u -z clears the directory of a\n"
+	"process that was killed.\n\n"
+	"io_submit(2) with O_DIRECT runs one command at a time: programs that need more in flight\n"
+	"use several threads, or io_uring(7). Access control lists are not supported, and\n"
+	"O_TMPFILE needs libfuse 3.17. Reads do not change access times. Times range from 1677\n"
+	"to 2262.\n\n"
+	"No other program may write to the file of a mounted SSD. If one truncates or\n"
+	"overwrites the file, the next fsync or commit fails with EIO and ends the mount. A\n"
+	"command waits up to ten seconds for a process that is unmounting the SSD.\n\n"
+	"In a memory control group of version 1 with a limit, mount needs CAP_SYS_RESOURCE or\n"
+	"-o ro: otherwise the process could wait for its own write-back (PR_SET_IO_FLUSHER,\n"
+	"prctl(2)).\n\n"
 	"Examples:\n"
 	"  annex fs mount disk /mnt\n"
 	"  annex fs mount -o ro,allow_other disk /mnt\n"
@@ -229,7 +223,7 @@ int fs_mount(int argc, char **argv)
 		err = o->fs.read_only ? 0 : reclaim_arrange();
 	}
 	if (!err) {
-		/* The kernel keeps what it reads. */
+		/* The kernel caches pages that it reads. */
 		o->fs.through = true;
 		err = run(o, dir);
 	}

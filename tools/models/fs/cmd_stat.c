@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex fs stat: sizes of a file system.
+ * annex fs stat: the sizes of a file system.
  */
 #include "tools/common/cli.h"
 #include "tools/common/commands.h"
@@ -14,27 +14,6 @@ struct stat_opts {
 
 static const struct cli_option options[] = {CLI_JSON(struct stat_opts, json), {0}};
 
-const char *totals_design(enum annex_fs_design design)
-{
-	return design == ANNEX_FS_BYTEFS ? "bytefs" : "ext4-like";
-}
-
-void totals_report(struct out *out, struct image *i)
-{
-	struct annex_fs_stats s;
-
-	annex_fs_get_stats(i->fs, &s);
-	out_text(out, "design", "design", totals_design(s.design));
-	out_bytes(out, "device_bytes", "device", annex_cxlssd_bytes(i->s));
-	out_bytes(out, "bytes", "for files", s.blocks * ANNEX_FS_BLOCK);
-	out_bytes(out, "free_bytes", "free", s.free_blocks * ANNEX_FS_BLOCK);
-	out_bytes(out, "block_bytes", "block", ANNEX_FS_BLOCK);
-	out_count(out, "blocks", "blocks", s.blocks);
-	out_count(out, "free_blocks", "free blocks", s.free_blocks);
-	out_count(out, "inodes", "inodes", s.inodes);
-	out_count(out, "free_inodes", "free inodes", s.free_inodes);
-}
-
 static int report(struct image *i, bool json)
 {
 	struct out out;
@@ -45,11 +24,12 @@ static int report(struct image *i, bool json)
 	return out_end(&out);
 }
 
-static const char doc[] = "Tell the sizes of a file system that is not mounted, and how much of it "
-			  "is free. SSD is the path of its file, or a URI."
-			  "\vExamples:\n"
-			  "  annex fs stat disk\n"
-			  "  annex fs stat cxlssd:/data/disk --json";
+static const char doc[] =
+	"Print the sizes and the free space of a file system that is not mounted. "
+	"SSD is the path of its file, or a URI."
+	"\vExamples:\n"
+	"  annex fs stat disk\n"
+	"  annex fs stat cxlssd:/data/disk --json";
 
 int fs_stat(int argc, char **argv)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <limits.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +12,45 @@
 #include "tools/common/error.h"
 #include "tools/common/uri.h"
 #include "image.h"
-#include "mounts.h"
 
 #define NAP_NS 20000000
-#define NAPS 500u /* until another process is no longer waited for: ten seconds */
+#define NAPS 500u /* ten seconds: the longest wait for another process */
+
+/* Find a mount of this type and source, or on this directory. The last match is on top. */
+static bool find_mount(const char *type, const char *source, const char *dir, char *where,
+		       size_t size)
+{
+	char text[3 * PATH_MAX];
+	struct mntent m;
+	bool found = false;
+	FILE *f = setmntent("/proc/self/mounts", "r");
+
+	while (f && getmntent_r(f, &m, text, sizeof(text))) {
+		if ((type && strcmp(m.mnt_type, type)) ||
+		    (source && strcmp(m.mnt_fsname, source)) || (dir && strcmp(m.mnt_dir, dir)))
+			continue;
+		found = true;
+		if (where)
+			snprintf(where, size, "%s", m.mnt_dir);
+	}
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+bool mounts_where(const char *path, char *where, size_t size)
+{
+	char *real = realpath(path, NULL);
+	bool found = real && find_mount("fuse." MOUNTS_TYPE, real, NULL, where, size);
+
+	free(real);
+	return found;
+}
+
+bool mounts_at(const char *dir)
+{
+	return find_mount(NULL, NULL, dir, NULL, 0);
+}
 
 static bool is_scheme(const char *arg, const struct annex_scheme *s)
 {
@@ -22,7 +59,7 @@ static bool is_scheme(const char *arg, const struct annex_scheme *s)
 	return !strncmp(arg, s->name, n) && arg[n] == ':';
 }
 
-/* A URI of whatever the library knows, right or wrong; all else is a path. */
+/* Whether @arg has a scheme of the library. Everything else is a path. */
 static bool is_uri(const char *arg)
 {
 	const struct annex_scheme *s;
@@ -46,7 +83,7 @@ static int add_param(char *uri, const char *param)
 	return 0;
 }
 
-/* Whether the URI has @param, with that value. */
+/* Whether the URI has the parameter and value of @param. */
 static bool has_param(const struct annex_uri *u, const char *param)
 {
 	char key[ANNEX_URI_MAX];
@@ -61,7 +98,7 @@ static int check_uri(struct image *i, const struct annex_uri *u)
 {
 	if (strcmp(u->scheme, "cxlssd"))
 		return err_set(-EINVAL,
-			       "%s: a file system lies on a CXL-SSD: give its path, or "
+			       "%s: a file system needs a CXL-SSD: give its path, or "
 			       "cxlssd:/path",
 			       i->uri);
 	if (!*u->body)
@@ -99,13 +136,14 @@ int image_name(struct image *i, const char *arg, const char *more)
 	return err;
 }
 
-/* One that has been unmounted still writes back. */
+/* The process of an earlier mount may still be writing back. */
 static int connect_patiently(struct image *i)
 {
 	const struct timespec nap = {0, NAP_NS};
 	int err = annex_cxlssd_open(i->uri, &i->s);
 
-	for (unsigned int n = 0; err == -EBUSY && !mounts_image(i->path) && n < NAPS; n++) {
+	for (unsigned int n = 0; err == -EBUSY && !mounts_where(i->path, NULL, 0) && n < NAPS;
+	     n++) {
 		nanosleep(&nap, NULL);
 		err = annex_cxlssd_open(i->uri, &i->s);
 	}
@@ -148,7 +186,7 @@ int image_mount(struct image *i, const struct annex_fs_opts *opts)
 			       "fs fsck looks at a damaged one",
 			       i->path);
 	if (err == -EIO)
-		return err_lib(err, "%s: annex fs fsck tells what is wrong", i->path);
+		return err_lib(err, "%s is damaged: annex fs fsck lists the problems", i->path);
 	return err ? err_lib(err, "%s", i->path) : 0;
 }
 
@@ -159,10 +197,10 @@ int image_unmount(struct image *i, int err)
 	i->fs = NULL;
 	if (!late || err)
 		return err;
-	return err_lib(late, "%s: not all that was written since the last fsync lasts", i->path);
+	return err_lib(late, "%s: some writes since the last fsync are lost", i->path);
 }
 
-/* The file is still the one that has the name: else all that was written is gone with it. */
+/* If the name is now of another file, or of none, all writes are lost with the old file. */
 static int check_name(const struct image *i)
 {
 	struct stat now;
@@ -172,8 +210,7 @@ static int check_name(const struct image *i)
 	if (now.st_dev == i->file.st_dev && now.st_ino == i->file.st_ino)
 		return 0;
 	return err_set(-ESTALE,
-		       "%s: another file was put in its place meanwhile, which has nothing of what "
-		       "was written",
+		       "%s: another file has replaced it meanwhile: all that was written is lost",
 		       i->path);
 }
 

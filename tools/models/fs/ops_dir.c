@@ -14,7 +14,7 @@ struct listing {
 	size_t n_refs;
 };
 
-static int begin(struct listing *l, size_t bytes)
+static int listing_init(struct listing *l, size_t bytes)
 {
 	*l = (struct listing){.bytes = bytes};
 	l->buf = malloc(bytes ? bytes : 1);
@@ -22,8 +22,8 @@ static int begin(struct listing *l, size_t bytes)
 	return l->buf && l->refs ? 0 : -ENOMEM;
 }
 
-/* An error behind the first entries is heard by the next request. */
-static void end(fuse_req_t req, struct listing *l, int err)
+/* An error after the first entries is the result of the next request. */
+static void listing_reply(fuse_req_t req, struct listing *l, int err)
 {
 	struct annex_fs *fs = ops_fs(req);
 
@@ -36,7 +36,7 @@ static void end(fuse_req_t req, struct listing *l, int err)
 	free(l->refs);
 }
 
-/* Return: 1: it is in the answer; 0: there is no room. */
+/* Return: 1: added; 0: no room. */
 static int add(fuse_req_t req, struct listing *l, const struct annex_fs_entry *e)
 {
 	const struct stat st = {.st_ino = e->ino, .st_mode = e->type};
@@ -49,7 +49,7 @@ static int add(fuse_req_t req, struct listing *l, const struct annex_fs_entry *e
 	return 1;
 }
 
-/* The kernel takes a reference to each file but the directory itself and its parent. */
+/* The kernel takes a reference to each file except "." and "..". */
 static int add_plus(fuse_req_t req, fuse_ino_t dir, struct listing *l,
 		    const struct annex_fs_entry *e)
 {
@@ -61,7 +61,7 @@ static int add_plus(fuse_req_t req, fuse_ino_t dir, struct listing *l,
 	size_t n;
 	int err = dots ? 0 : annex_fs_lookup(fs, (uint32_t)dir, e->name, &a);
 
-	/* A name that was removed meanwhile. */
+	/* The name has been removed meanwhile. */
 	if (err)
 		return err == -ENOENT ? 1 : err;
 	if (!dots)
@@ -80,7 +80,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at, bool pl
 {
 	struct annex_fs_entry e = {.next = (uint64_t)at};
 	struct listing l;
-	int err = begin(&l, bytes), more = !err;
+	int err = listing_init(&l, bytes), more = !err;
 
 	while (more > 0) {
 		more = annex_fs_readdir(ops_fs(req), (uint32_t)ino, e.next, &e);
@@ -88,7 +88,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at, bool pl
 			more = plus ? add_plus(req, ino, &l, &e) : add(req, &l, &e);
 		err = more < 0 ? more : 0;
 	}
-	end(req, &l, err);
+	listing_reply(req, &l, err);
 }
 
 void ops_readdir(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t at, struct fuse_file_info *fi)

@@ -7,8 +7,8 @@
 #include "ops.h"
 
 /*
- * Only the kernel changes files, so its page cache stays right. O_DIRECT is left to it as well: its
- * own way keeps that cache and mappings in step, FOPEN_DIRECT_IO does not.
+ * Only the kernel changes files, so its page cache stays valid. O_DIRECT is left to the kernel as
+ * well, which keeps cache and mappings coherent; FOPEN_DIRECT_IO does not.
  */
 void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -38,7 +38,7 @@ void ops_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t bytes, of
 	struct annex_fs *fs = ops_fs(req);
 	ssize_t n = annex_fs_write(fs, (uint32_t)ino, (uint64_t)at, buf, bytes);
 
-	/* O_SYNC has this bit too; the kernel sets it for RWF_DSYNC as well. */
+	/* O_SYNC includes this bit, and the kernel sets it for RWF_DSYNC. */
 	if (n >= 0 && fi->flags & O_DSYNC) {
 		int err = annex_fs_fsync(fs, (uint32_t)ino);
 
@@ -57,7 +57,7 @@ void ops_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_in
 	ops_answer(req, annex_fs_fsync(ops_fs(req), (uint32_t)ino));
 }
 
-/* The modes are those of fallocate() on both sides. */
+/* Both sides use the modes of fallocate(). */
 void ops_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t at, off_t bytes,
 		   struct fuse_file_info *fi)
 {

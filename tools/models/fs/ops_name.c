@@ -4,14 +4,14 @@
 
 int ops_new(fuse_req_t req, fuse_ino_t parent, mode_t mode, dev_t rdev, struct annex_fs_new *out)
 {
-	const struct fuse_ctx *who = fuse_req_ctx(req);
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct annex_fs_attr dir;
 	int err = annex_fs_getattr(ops_fs(req), (uint32_t)parent, &dir);
 
 	if (err)
 		return err;
-	*out = (struct annex_fs_new){mode, who->uid, who->gid, (uint32_t)rdev};
-	/* The kernel leaves this to the file system. */
+	*out = (struct annex_fs_new){mode, caller->uid, caller->gid, (uint32_t)rdev};
+	/* The file system, not the kernel, implements set-group-ID directories. */
 	if (dir.mode & S_ISGID) {
 		out->gid = dir.gid;
 		out->mode |= S_ISDIR(mode) ? S_ISGID : 0;
@@ -22,10 +22,10 @@ int ops_new(fuse_req_t req, fuse_ino_t parent, mode_t mode, dev_t rdev, struct a
 static int make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev,
 		struct annex_fs_attr *a)
 {
-	struct annex_fs_new what;
-	int err = ops_new(req, parent, mode, rdev, &what);
+	struct annex_fs_new new;
+	int err = ops_new(req, parent, mode, rdev, &new);
 
-	return err ? err : annex_fs_make(ops_fs(req), (uint32_t)parent, name, &what, a);
+	return err ? err : annex_fs_make(ops_fs(req), (uint32_t)parent, name, &new, a);
 }
 
 void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
@@ -44,7 +44,7 @@ void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	ops_answer_entry(req, err, &a);
 }
 
-/* A file that is made is open. */
+/* The new file is open. */
 static void answer_open(fuse_req_t req, int err, const struct annex_fs_attr *a,
 			struct fuse_file_info *fi)
 {
@@ -73,24 +73,24 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode
 #ifdef OPS_HAS_TMPFILE
 void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
 {
-	struct annex_fs_new what;
+	struct annex_fs_new new;
 	struct annex_fs_attr a;
-	int err = ops_new(req, parent, (mode & 07777) | S_IFREG, 0, &what);
+	int err = ops_new(req, parent, (mode & 07777) | S_IFREG, 0, &new);
 
 	if (!err)
-		err = annex_fs_make(ops_fs(req), 0, NULL, &what, &a);
+		err = annex_fs_make(ops_fs(req), 0, NULL, &new, &a);
 	answer_open(req, err, &a, fi);
 }
 #endif
 
 void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
-	struct annex_fs_new what;
+	struct annex_fs_new new;
 	struct annex_fs_attr a;
-	int err = ops_new(req, parent, S_IFLNK | 0777, 0, &what);
+	int err = ops_new(req, parent, S_IFLNK | 0777, 0, &new);
 
 	if (!err)
-		err = annex_fs_symlink(ops_fs(req), (uint32_t)parent, name, target, &what, &a);
+		err = annex_fs_symlink(ops_fs(req), (uint32_t)parent, name, target, &new, &a);
 	ops_answer_entry(req, err, &a);
 }
 
@@ -112,7 +112,7 @@ void ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	ops_answer(req, annex_fs_rmdir(ops_fs(req), (uint32_t)parent, name));
 }
 
-/* The flags are those of renameat2() on both sides. */
+/* Both sides use the flags of renameat2(). */
 void ops_rename(fuse_req_t req, fuse_ino_t from, const char *name, fuse_ino_t to, const char *other,
 		unsigned int flags)
 {

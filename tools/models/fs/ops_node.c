@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <annex/log.h>
-#include "journal.h"
+#include "daemon.h"
 #include "ops.h"
 
 #define SECOND 1000000000ll
-#define BELIEVED 1.0 /* seconds that the kernel believes names and attributes */
-#define TARGET 4096u /* bytes of a symbolic link, with a zero behind it */
+#define BELIEVED 1.0 /* seconds that the kernel caches names and attributes */
+#define TARGET 4096u /* bytes of a symbolic link with its NUL */
 
-/* Nanoseconds of a timespec count forward, before 1970 too. */
+/* tv_nsec is never negative, before 1970 either. */
 static struct timespec to_timespec(int64_t ns)
 {
 	const int64_t part = ns % SECOND;
@@ -18,7 +20,7 @@ static struct timespec to_timespec(int64_t ns)
 				 (long)(part < 0 ? part + SECOND : part)};
 }
 
-/* Times before 1677 and behind 2262 become the first and the last one there is. */
+/* Clamp times before 1677 and after 2262. */
 static int64_t to_ns(const struct timespec *t)
 {
 	int64_t ns;
@@ -61,7 +63,7 @@ void ops_entry(const struct annex_fs_attr *a, struct fuse_entry_param *out)
 void ops_answer(fuse_req_t req, int err)
 {
 	if (err == -EIO)
-		journal_line(ANNEX_LOG_ERROR, annex_last_error());
+		daemon_log(ANNEX_LOG_ERROR, annex_last_error());
 	fuse_reply_err(req, -err);
 }
 
@@ -75,7 +77,7 @@ void ops_answer_entry(fuse_req_t req, int err, const struct annex_fs_attr *a)
 		return;
 	}
 	ops_entry(a, &e);
-	/* A request that was interrupted: nobody has the reference. */
+	/* The request was interrupted: the kernel took no reference. */
 	if (fuse_reply_entry(req, &e))
 		annex_fs_forget(fs, a->ino, 1);
 }
@@ -193,4 +195,63 @@ void ops_statfs(fuse_req_t req, fuse_ino_t ino)
 		.f_namemax = ANNEX_FS_NAME,
 	};
 	fuse_reply_statfs(req, &v);
+}
+
+/* Refuse access control lists: the file system would store them and not obey them. */
+static int check_xattr(const char *name)
+{
+	return strncmp(name, "system.", strlen("system.")) ? 0 : -EOPNOTSUPP;
+}
+
+void ops_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t bytes,
+		  int flags)
+{
+	int err = check_xattr(name);
+
+	if (!err)
+		err = annex_fs_setxattr(ops_fs(req), (uint32_t)ino, name, value, bytes,
+					(unsigned int)flags);
+	ops_answer(req, err);
+}
+
+void ops_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	int err = check_xattr(name);
+
+	if (!err)
+		err = annex_fs_setxattr(ops_fs(req), (uint32_t)ino, name, NULL, 0, 0);
+	ops_answer(req, err);
+}
+
+/* A request for no bytes asks for the size alone. */
+static void answer_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t bytes)
+{
+	if (n < 0)
+		ops_answer(req, (int)n);
+	else if (bytes)
+		fuse_reply_buf(req, buf, (size_t)n);
+	else
+		fuse_reply_xattr(req, (size_t)n);
+}
+
+void ops_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t bytes)
+{
+	char *buf = malloc(bytes ? bytes : 1);
+	ssize_t n = buf ? check_xattr(name) : -ENOMEM;
+
+	if (!n)
+		n = annex_fs_getxattr(ops_fs(req), (uint32_t)ino, name, buf, bytes);
+	answer_xattr(req, n, buf, bytes);
+	free(buf);
+}
+
+void ops_listxattr(fuse_req_t req, fuse_ino_t ino, size_t bytes)
+{
+	char *buf = malloc(bytes ? bytes : 1);
+	ssize_t n = -ENOMEM;
+
+	if (buf)
+		n = annex_fs_listxattr(ops_fs(req), (uint32_t)ino, buf, bytes);
+	answer_xattr(req, n, buf, bytes);
+	free(buf);
 }

@@ -15,16 +15,19 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/common/error.h"
-#include "journal.h"
-#include "mounts.h"
+#include "daemon.h"
+#include "image.h"
 #include "ops.h"
 #include "server.h"
 
 #define KICK_NS 10000000
 
 /*
- * struct server - @stop: signals that end it, and SIGUSR1, which ends the thread that waits for
- * them. @left: posted when requests are no longer answered.
+ * struct server - A mount.
+ * @stop: signals that end it, and SIGUSR1, which ends the thread that waits for them.
+ * @main: the thread of server_run().
+ * @left: posted when server_run() answers no more requests.
+ * @detached: the directory is unmounted; files may still be open.
  */
 struct server {
 	struct fuse_session *se;
@@ -36,8 +39,8 @@ struct server {
 };
 
 /*
- * The kernel does the work of capabilities in @without. It drops cached pages again only behind a
- * synchronous direct write: behind an asynchronous one, pages that were read meanwhile stay stale.
+ * The kernel does the work of capabilities in @without. It drops cached pages only after a
+ * synchronous direct write: after an asynchronous one, pages that were read meanwhile stay stale.
  * The daemon cannot drop them without the risk of a hang (docs/models/benchmarks-fs.md).
  */
 static void init(void *ctx, struct fuse_conn_info *conn)
@@ -88,7 +91,7 @@ static const struct fuse_lowlevel_ops ops = {
 	.removexattr = ops_removexattr,
 };
 
-/* Words of libfuse and fusermount3 go to a file without a name. */
+/* Redirect messages of libfuse and fusermount3 to an anonymous file. */
 static int capture(int *memory)
 {
 	int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -99,7 +102,7 @@ static int capture(int *memory)
 	return saved;
 }
 
-/* The first line of it, without the name of who said it. */
+/* The first line of the file, without the name of the program. */
 static const char *captured(int saved, int memory, char *line, size_t size)
 {
 	ssize_t n = memory < 0 ? 0 : pread(memory, line, size - 1, 0);
@@ -112,7 +115,7 @@ static const char *captured(int saved, int memory, char *line, size_t size)
 	line[n > 0 ? n : 0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	words = strstr(line, ": ");
-	return *line && words ? words + 2 : *line ? line : "libfuse does not say why";
+	return *line && words ? words + 2 : *line ? line : "libfuse gives no reason";
 }
 
 static void from_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
@@ -123,13 +126,13 @@ static void from_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
 		return;
 	vsnprintf(line, sizeof(line), fmt, ap);
 	line[strcspn(line, "\n")] = '\0';
-	/* A request was being read while it was unmounted: no error. */
+	/* An unmount during a read of a request is no error. */
 	if (strstr(line, strerror(ECONNABORTED)))
 		return;
-	journal_line(level < FUSE_LOG_WARNING ? ANNEX_LOG_ERROR : ANNEX_LOG_WARNING, line);
+	daemon_log(level < FUSE_LOG_WARNING ? ANNEX_LOG_ERROR : ANNEX_LOG_WARNING, line);
 }
 
-/* A comma ends an option, unless a backslash is before it. */
+/* Escape commas and backslashes: an unescaped comma ends an option. */
 static char *own_options(const char *source)
 {
 	static const char first[] = "default_permissions,subtype=" MOUNTS_TYPE ",fsname=";
@@ -159,8 +162,8 @@ static int add_args(struct fuse_args *args, const struct server_opts *o)
 	return err ? err_set(-ENOMEM, "out of memory") : 0;
 }
 
-/* Threads that come later do not take these signals either. */
-static void hold_signals(struct server *s)
+/* Later threads inherit the mask. */
+static void block_signals(struct server *s)
 {
 	static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1};
 
@@ -199,7 +202,7 @@ int server_open(const struct server_opts *o, struct annex_fs *fs, struct server 
 	s->dir = o->dir;
 	s->main = pthread_self();
 	sem_init(&s->left, 0, 0);
-	hold_signals(s);
+	block_signals(s);
 	err = connect(s, o, fs);
 	if (!err) {
 		*out = s;
@@ -225,7 +228,7 @@ static int run_fusermount(const char *how, const char *dir)
 	return status ? -1 : 0;
 }
 
-/* Programs that have files open keep them, and what they write is written. */
+/* Programs keep their open files and can still write to them. */
 static void detach(struct server *s)
 {
 	bool busy = umount2(s->dir, UMOUNT_NOFOLLOW) && run_fusermount("-u", s->dir);
@@ -233,19 +236,19 @@ static void detach(struct server *s)
 	s->detached = !busy || !umount2(s->dir, UMOUNT_NOFOLLOW | MNT_DETACH) ||
 		      !run_fusermount("-uz", s->dir);
 	if (busy)
-		journal_line(ANNEX_LOG_WARNING, "programs have files open: it ends when they have "
-						"closed them, or with a second signal");
+		daemon_log(ANNEX_LOG_WARNING, "programs have files open: the mount ends when they "
+					      "close them, or on a second signal");
 }
 
-static void nothing(int sig)
+static void ignore(int sig)
 {
 	(void)sig;
 }
 
-/* libfuse looks whether it is to end when a signal has interrupted its wait. */
-static void kick(struct server *s)
+/* libfuse checks for the exit flag when a signal interrupts its wait. */
+static void interrupt_main(struct server *s)
 {
-	const struct sigaction sa = {.sa_handler = nothing};
+	const struct sigaction sa = {.sa_handler = ignore};
 	struct timespec until;
 
 	sigaction(SIGUSR2, &sa, NULL);
@@ -258,7 +261,7 @@ static void kick(struct server *s)
 	} while (sem_timedwait(&s->left, &until));
 }
 
-/* The first signal has it unmounted, which ends it as soon as nobody uses it. */
+/* The first signal unmounts, which ends the loop once all files are closed. */
 static void *watch(void *ctx)
 {
 	struct server *s = ctx;
@@ -272,7 +275,7 @@ static void *watch(void *ctx)
 	if (!sem_trywait(&s->left))
 		return NULL;
 	fuse_session_exit(s->se);
-	kick(s);
+	interrupt_main(s);
 	return NULL;
 }
 
@@ -286,7 +289,7 @@ static int answer(struct server *s)
 	err = fuse_session_loop_mt(s->se, config);
 	fuse_loop_cfg_destroy(config);
 	return err < 0 && err != -ECONNABORTED
-		       ? err_set(err, "%s: answering the kernel: %s", s->dir, strerror(-err))
+		       ? err_set(err, "%s: cannot answer the kernel: %s", s->dir, strerror(-err))
 		       : 0;
 }
 
@@ -296,7 +299,7 @@ int server_run(struct server *s)
 	int err = pthread_create(&watcher, NULL, watch, s);
 
 	if (err)
-		return err_set(-err, "no thread: %s", strerror(err));
+		return err_set(-err, "cannot start a thread: %s", strerror(err));
 	err = answer(s);
 	sem_post(&s->left);
 	pthread_kill(watcher, SIGUSR1);
@@ -305,8 +308,8 @@ int server_run(struct server *s)
 }
 
 /*
- * libfuse unmounts the directory unless its file has an error, as after umount. It has been done
- * already, and what is mounted there by now may be another's: a pipe without a reader has one.
+ * Keep libfuse from unmounting the directory again, which may have another mount by now. libfuse
+ * does not unmount when poll() reports an error for its file, as a pipe without a reader does.
  */
 static int forget_mount(struct server *s)
 {

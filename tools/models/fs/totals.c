@@ -4,7 +4,27 @@
 #include "tools/common/error.h"
 #include "tools/common/out.h"
 #include "totals.h"
-#include "traffic.h"
+
+const char *totals_design(enum annex_fs_design design)
+{
+	return design == ANNEX_FS_BYTEFS ? "bytefs" : "ext4-like";
+}
+
+void totals_report(struct out *out, struct image *i)
+{
+	struct annex_fs_stats s;
+
+	annex_fs_get_stats(i->fs, &s);
+	out_text(out, "design", "design", totals_design(s.design));
+	out_bytes(out, "device_bytes", "device", annex_cxlssd_bytes(i->s));
+	out_bytes(out, "bytes", "for files", s.blocks * ANNEX_FS_BLOCK);
+	out_bytes(out, "free_bytes", "free", s.free_blocks * ANNEX_FS_BLOCK);
+	out_bytes(out, "block_bytes", "block", ANNEX_FS_BLOCK);
+	out_count(out, "blocks", "blocks", s.blocks);
+	out_count(out, "free_blocks", "free blocks", s.free_blocks);
+	out_count(out, "inodes", "inodes", s.inodes);
+	out_count(out, "free_inodes", "free inodes", s.free_inodes);
+}
 
 static const struct {
 	const char *key, *label;
