@@ -4,13 +4,13 @@
 #include "request.h"
 #include "tensor.h"
 
-#define NEAR 256u  /* pages between neighbours, at most */
-#define MOST 512u  /* pages ahead, at most, and of a tensor that is read ahead */
-#define PART 16u   /* of the device tier: no more than this part of it is read ahead */
-#define LOOK 4096u /* pages that a search passes */
-#define ASKED 32u  /* tensors that are asked for at once */
+#define NEAR 256u  /* most pages between neighbours */
+#define MOST 512u  /* most pages ahead, and most pages of a tensor that is read ahead */
+#define PART 16u   /* at most 1/PART of the device tier is read ahead */
+#define LOOK 4096u /* most pages of a search */
+#define ASKED 32u  /* most tensors requested at once */
 
-/* struct next - Tensors that are to be asked for. */
+/* struct next - Tensors to request. */
 struct next {
 	struct {
 		void *ptr;
@@ -19,7 +19,7 @@ struct next {
 	unsigned int n;
 };
 
-/* Pages between a stream and the tensor of pages [@first, @end); 0 also in what was asked for. */
+/* Pages between a stream and the tensor of pages [@first, @end); 0 also within requested pages. */
 static uint32_t distance(const struct ahead_stream *st, uint32_t first, uint32_t end)
 {
 	if (first >= st->end)
@@ -47,8 +47,8 @@ static struct ahead_stream *find(struct ahead *a, uint32_t first, uint32_t end, 
 	return best;
 }
 
-/* The stream has come to the tensor, and leaves pages behind. Return: pages that were asked for,
- * and are not used yet. */
+/* Advance the stream to the tensor. Return: number of pages that were requested and not used
+ * yet. */
 static uint32_t advance(struct ahead_stream *st, uint32_t first, uint32_t end)
 {
 	if (!st->window)
@@ -68,7 +68,7 @@ static bool is_below(const struct page *p)
 	return (p->flags & (PAGE_DEVICE | PAGE_BUSY | PAGE_BELOW)) == PAGE_BELOW;
 }
 
-/* The tensors that follow what was asked for, up to @want pages that are below. */
+/* Collect the tensors that follow the requested ones, up to @want pages in lower tiers. */
 static void collect(const struct annex_space *s, struct ahead_stream *st, uint32_t want,
 		    struct next *next)
 {
@@ -136,8 +136,7 @@ void annex_ahead(struct annex_space *s, struct ahead *a, const void *ptr, bool t
 	pthread_mutex_unlock(&s->lock);
 	for (unsigned int i = 0; i < next.n; i++) {
 		want.deadline = ++*order;
-		/* A tensor that was freed meanwhile needs nothing, and one that there is no memory
-		 * to ask for comes when a kernel wants it. */
+		/* An error is no problem: the tensor was freed, or a kernel will request it. */
 		annex_move_begin(s, next.of[i].ptr, next.of[i].bytes, &want, NULL);
 	}
 }

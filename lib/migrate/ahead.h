@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading ahead where no plan says what comes next. Programs use tensors in the order in which they
- * were made, or backwards, and several such streams at once: an optimizer goes through weights,
- * their gradients and its state. When kernels had to wait for two neighbours, those that follow
- * come before they are asked for.
+ * Read-ahead without a plan. Programs use tensors in the order of their allocation, or in reverse,
+ * often in several streams at once: an optimizer iterates over weights, their gradients and its
+ * state. After kernels had to wait for two neighbours, the next tensors are prefetched.
  */
 #ifndef ANNEX_MIGRATE_AHEAD_H
 #define ANNEX_MIGRATE_AHEAD_H
@@ -13,13 +12,14 @@
 #define AHEAD_STREAMS 4u
 
 /**
- * struct ahead - Streams that are followed. All zero to begin with.
- * @first: of a stream, the page after the last one that was used backwards, or asked for.
- * @end: the page after the last one that was used forwards, or asked for.
- * @window: pages that are asked for ahead of those that are used; 0: it has one use so far.
- * @back: it goes to lower addresses.
- * @turn: the stream that gives way to the next new one.
- * @follows: there has been one with two uses.
+ * struct ahead - Streams that are followed; initially zero.
+ * @of: the streams.
+ * @of.first: in a stream to lower addresses, the lowest page that was used or requested.
+ * @of.end: in a stream to higher addresses, the page after the last one that was used or requested.
+ * @of.window: number of pages to request ahead of the used ones; 0: the stream has one use so far.
+ * @of.back: the stream goes to lower addresses.
+ * @turn: the stream that the next new one replaces.
+ * @follows: some stream has had two uses.
  */
 struct ahead {
 	struct ahead_stream {
@@ -31,8 +31,8 @@ struct ahead {
 };
 
 /*
- * A kernel uses the tensor at @ptr, which was @there or is being brought: ask for those that follow
- * it. @order: of prefetches, counted on.
+ * A kernel uses the tensor at @ptr, which was @there or is being brought in: prefetch the tensors
+ * that follow it. @order: deadline of the last prefetch, incremented.
  */
 void annex_ahead(struct annex_space *s, struct ahead *a, const void *ptr, bool there,
 		 uint64_t *order);

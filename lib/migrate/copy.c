@@ -9,12 +9,12 @@
 #include "frames.h"
 #include "job.h"
 
-#define DEPTH 2u     /* the next one is known while one is copied */
-#define GPU_DEPTH 4u /* and that each way */
+#define DEPTH 2u     /* one transfer is queued while another is copied */
+#define GPU_DEPTH 4u /* the same in each direction */
 
 /*
- * Memory of a CXL-SSD comes when it is touched, and the kernel's touches may not be heard of. So
- * this thread touches it: a page, or what is @left, goes by way of a buffer.
+ * Copy a page, or @left bytes, through a buffer: memory of a CXL-SSD may fault, and a fault in the
+ * kernel's copy may not be handled.
  */
 static ssize_t copy_page(const struct job *job, uint8_t *memory, uint64_t left, off_t at, bool in)
 {
@@ -89,7 +89,7 @@ static const struct link_ops ops = {
 	.at_once = true,
 };
 
-/* Of what comes, one thread puts frames there while the other one copies. */
+/* For transfers in, one thread maps frames while the other one copies. */
 static const struct link_ops gpu_ops = {
 	.prepare = prepare,
 	.wait = copy,

@@ -18,14 +18,14 @@
 #include "uses.h"
 
 #define RECORD 1u
-#define AT_ONCE 2u /* plans that are made of a kind that was seen once: a program's first ones */
+#define AT_ONCE 2u /* number of plans made from kinds that occurred once: a program's first ones */
 #define DRIFT 1.3
 #define TIMEOUT_MS 60000u
-#define WORTH 10  /* what takes less than this part of an iteration does not count */
-#define SPARE 64u /* that part of the device tier is not planned for: it is kept free */
-#define FAST 1e11 /* bytes a second of what is not known to be a limit */
-#define SLOW 1e9  /* of a link that has hardly been used */
-#define NS 20000u /* of storage, before its first byte, unless it was tried */
+#define WORTH 10  /* differences below 1/WORTH of an iteration are ignored */
+#define SPARE 64u /* plans leave 1/SPARE of the device tier free */
+#define FAST 1e11 /* rate assumed for links that are not the bottleneck, in bytes per second */
+#define SLOW 1e9  /* rate assumed for links that have hardly been used, in bytes per second */
+#define NS 20000u /* latency assumed for storage that was not measured */
 
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out)
@@ -78,8 +78,8 @@ void annex_exec_destroy(struct annex_exec *e)
 	free(e);
 }
 
-/* A plan that has been finished is used from now on; one that failed is remembered, unless it is to
- * be tried again when its kind is seen again. */
+/* Keep a finished plan. A failed one is kept as well, unless planning is to be tried again when its
+ * kind occurs again. */
 static void take_plan(struct annex_exec *e)
 {
 	struct planning *made = e->next;
@@ -116,7 +116,7 @@ int annex_exec_begin(struct annex_exec *e)
 	if (e->space->guard)
 		annex_signal_keep();
 	take_plan(e);
-	/* The next iteration is expected to be like the last one, whatever that plan is for. */
+	/* The next iteration is expected to be like the last one, whose plan is preferred. */
 	annex_kinds_used(&e->kinds, annex_kinds_plan(&e->kinds, &e->kinds.logs[0]));
 	e->iterates = true;
 	start(e);
@@ -135,7 +135,7 @@ int annex_exec_restart(struct annex_exec *e)
 	return err;
 }
 
-/* Where a tensor of the plan is now; NULL: it has not been made yet. */
+/* The current tensor for a tensor of the plan; NULL: it has not been allocated yet. */
 static const struct log_tensor *find(const struct annex_exec *e, uint32_t number)
 {
 	const struct log_tensor *t = &e->plan->log.tensors[number];
@@ -170,12 +170,12 @@ static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 	case ANNEX_PLAN_EVICT:
 		want.to = step->tier;
 		break;
-	default: /* wait until nothing of it moves */
+	default: /* wait until its moves have ended */
 		want.most = 0;
 	}
 	err = annex_move_begin(e->space, t->ptr, t->bytes, &want,
 			       step->op == ANNEX_PLAN_WAIT ? &move : NULL);
-	/* One that the program has freed meanwhile needs nothing. */
+	/* -EINVAL: the program has freed it meanwhile. */
 	if (err || step->op != ANNEX_PLAN_WAIT)
 		return err == -EINVAL ? 0 : err;
 	err = annex_uses_wait(e, move);
@@ -198,7 +198,7 @@ static int follow(struct annex_exec *e, uint32_t k)
 	return err;
 }
 
-/* From kernel @next on follow a plan whose first @n kernels are as they were, if there is one. */
+/* From kernel @next on follow a plan with the same first @n kernels, if there is one. */
 static bool change(struct annex_exec *e, uint32_t n, uint32_t next)
 {
 	struct planning *other = annex_kinds_match(&e->kinds, &e->now, n);
@@ -214,8 +214,8 @@ static bool change(struct annex_exec *e, uint32_t n, uint32_t next)
 }
 
 /*
- * If kernel @k is not as the plan has it: the plan of another kind of iteration, if that has begun
- * like this one. Steps before kernel @next are left out.
+ * If kernel @k differs from the plan, change to the plan of another kind of iteration with the same
+ * beginning. Steps before kernel @next are skipped.
  */
 static void compare(struct annex_exec *e, uint32_t k, uint32_t next)
 {
@@ -223,20 +223,20 @@ static void compare(struct annex_exec *e, uint32_t k, uint32_t next)
 		e->strayed = !change(e, k + 1, next);
 }
 
-/* A plan that comes while an iteration has none is followed from kernel @k on. */
+/* Follow a plan that is finished in the middle of an iteration without one, from kernel @k on. */
 static void join(struct annex_exec *e, uint32_t k)
 {
 	if ((e->plan && !e->strayed) || !e->next || !annex_planning_ended(e->next))
 		return;
-	e->plan = NULL; /* the new one may be in its place */
+	e->plan = NULL; /* the new one may replace it */
 	take_plan(e);
 	e->joined = change(e, k + 1, k);
 }
 
 /*
- * Under unified memory a kernel starts at once, and faults; it cannot be told of bytes that storage
- * does not give back. So this is for programs that ask for such a policy: under a plan that annex
- * has taken over from one, a kernel starts when everything is there.
+ * Under unified memory a kernel starts at once and faults, and cannot get an error if storage
+ * fails. So this is only for programs that request such a policy: under a plan that annex has
+ * adopted, a kernel starts when all of its tensors are in the device tier.
  */
 static bool faults(const struct annex_exec *e)
 {
@@ -248,8 +248,8 @@ static bool faults(const struct annex_exec *e)
 }
 
 /*
- * Time that faults wait cannot be told from work: a kernel with faults counts as long as when the
- * plan was made, if that was less.
+ * Waits for page faults cannot be distinguished from work: a kernel with faults counts at most as
+ * long as when the plan was made.
  */
 static uint64_t time_of(const struct annex_exec *e, uint32_t k, uint64_t ns)
 {
@@ -262,8 +262,8 @@ static uint64_t time_of(const struct annex_exec *e, uint32_t k, uint64_t ns)
 }
 
 /*
- * A kernel's time lasts until the program asks for the next one, less the time that the executor
- * takes to bring its tensors. The cost of touching pages by themselves is part of it.
+ * A kernel's time lasts until the program requests the next one, less the time that the executor
+ * takes to bring in tensors. Page faults are part of it.
  */
 static void clock_kernel(struct annex_exec *e, uint64_t now)
 {
@@ -293,8 +293,8 @@ static uint64_t room(const struct annex_exec *e)
 }
 
 /*
- * Kernels start here: the processors and the links do what they do beside them. Probes are spread
- * over the iteration; it is not known how long the first one is.
+ * Probes run at starts of kernels, under the usual load. They are spread over the iteration; the
+ * length of the first one is unknown, so there the distance between probes doubles.
  */
 static bool is_probed(const struct annex_exec *e)
 {
@@ -330,8 +330,8 @@ static int prepare(struct annex_exec *e, const struct annex_exec_use *uses, unsi
 	if (!err)
 		err = follow(e, k);
 	/*
-	 * Memory that is new is no fault: a program under unified memory allocates it, too. And a
-	 * GPU's kernel cannot fault.
+	 * New memory is made in any case: a program under unified memory allocates it, too. Kernels
+	 * of a GPU cannot fault here.
 	 */
 	if (!err)
 		err = annex_uses_take(e, uses, n, faults(e) && !e->space->frames ? 0 : UINT32_MAX);
@@ -399,8 +399,8 @@ int annex_exec_after(struct annex_exec *e)
 	return 0;
 }
 
-/* Whether kernels usually take another time than when the plan was made, and so much that it
- * matters. */
+/* Whether the usual times of kernels differ significantly from those that the plan was made
+ * from. */
 static bool has_drifted(const struct annex_exec *e)
 {
 	const struct iteration_log *made = &e->plan->log, *last = &e->kinds.logs[0];
@@ -416,7 +416,7 @@ static bool has_drifted(const struct annex_exec *e)
 	return other > all / WORTH;
 }
 
-/* Plans are made for rates that a system can have: a link may be slower for a while. */
+/* Limit a measured rate to those that annex_system_check() accepts. */
 static double known(double rate)
 {
 	rate = rate > 0 ? rate : SLOW;
@@ -468,7 +468,7 @@ static int plan_anew(struct annex_exec *e, bool seen)
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
 	int err;
 
-	/* Counts and capacities are the space's, whatever the options say of links. */
+	/* Counts and capacities are those of the space, also with the options' system. */
 	sys.gpus = 1;
 	sys.strict = sys.frees = true; /* a program's own kernels, and its own tensors */
 	sys.ssds = e->space->opts.n_stores;
@@ -487,8 +487,7 @@ static int plan_anew(struct annex_exec *e, bool seen)
 	return err;
 }
 
-/* Whether there is no plan for the last kind of iteration that fits the time and the room. @seen:
- * not only once. */
+/* Whether the last kind of iteration needs a new plan. @seen: the kind has occurred before. */
 static bool lacks_plan(const struct annex_exec *e, bool seen)
 {
 	const struct iteration_log *last = &e->kinds.logs[0];

@@ -17,8 +17,8 @@
 #define MSGS 32u
 
 /*
- * A job moves the page: it goes before others, and the page is shown when it has ended; or it does
- * not begin. Return: the lane to be kicked, or NULL.
+ * Expedite the job that moves the page, which is shown at its end; or cancel its eviction. Return:
+ * the lane for annex_link_kick(), or NULL.
  */
 static struct lane *expedite(struct annex_space *s, uint32_t page)
 {
@@ -41,7 +41,7 @@ static struct lane *expedite(struct annex_space *s, uint32_t page)
 	return NULL;
 }
 
-/* Whether it is in a tensor that lives; else who touched it has a SIGSEGV. */
+/* Whether the page is in a live tensor; otherwise the access ends with a SIGSEGV. */
 static bool of_tensor(struct annex_space *s, uint32_t page)
 {
 	const struct page *p = &s->pages[page];
@@ -49,7 +49,7 @@ static bool of_tensor(struct annex_space *s, uint32_t page)
 	return p->tensor && tensor_of(s, page)->live && !(p->flags & PAGE_FENCED);
 }
 
-/* A page of no tensor is fenced, which wakes the thread that asked. */
+/* Fence a page without a tensor, which wakes the thread that accessed it. */
 static void refuse(struct annex_space *s, const struct ask *ask)
 {
 	if (s->guard)
@@ -61,7 +61,7 @@ static struct lane *page_fault(struct annex_space *s, const struct ask *ask, str
 {
 	uint32_t page = ask->page, first, n;
 	uint8_t flags = s->pages[page].flags;
-	/* A signal tells of any write, also to a page that has been shown since. */
+	/* Signals report any write, also to a page that has been shown since. */
 	bool write_protected = ask->write && (!s->guard || flags & PAGE_CLEAN);
 	struct lane *kick = NULL;
 
@@ -90,7 +90,7 @@ static struct lane *page_fault(struct annex_space *s, const struct ask *ask, str
 	return kick;
 }
 
-/* The file has the page, maybe in swap; or it has none, and a transfer is about to fill one. */
+/* Map the file's page, which may be in swap; if it has none, a new page for a transfer. */
 static bool map_alias(struct annex_space *s, struct uffdio_range page)
 {
 	struct uffdio_continue there = {.range = page};
@@ -109,7 +109,7 @@ static bool map_alias(struct annex_space *s, struct uffdio_range page)
 	return (!err || errno == EEXIST) && !ioctl(s->transfers, UFFDIO_WAKE, &page);
 }
 
-/* A transfer touches a page that is not mapped: the kernel has taken it back since. */
+/* A transfer accesses a page that is not mapped, because the kernel has reclaimed it. */
 static void transfer_fault(struct annex_space *s, const struct uffd_msg *msg)
 {
 	struct uffdio_range alias = {.start = (uintptr_t)s->alias, .len = s->opts.size};
@@ -139,7 +139,7 @@ static void handle_asks(struct annex_space *s, const struct ask *asks, unsigned 
 
 	pthread_mutex_lock(&s->lock);
 	for (unsigned int i = 0; i < n; i++)
-		/* One that came too late for the space before may be of a page there. */
+		/* A late request for the entry's previous space may name a page of that space. */
 		if (asks[i].page < s->n_pages)
 			kick[i] = page_fault(s, &asks[i], &start);
 	pthread_mutex_unlock(&s->lock);
@@ -197,8 +197,8 @@ static void *handle_signals(void *arg)
 }
 
 /*
- * A transfer may be carried out with a link's lock, which the other thread may wait for, or even by
- * that thread: so this one hears of transfers alone, and takes no lock.
+ * Handle page faults of transfers. A transfer may hold a link's lock that the other thread waits
+ * for, or run in that thread: so this thread handles only transfers, and takes no lock.
  */
 static void *help(void *arg)
 {

@@ -18,7 +18,7 @@ static const char *advice(const struct job *job)
 	return ": use another storage";
 }
 
-/* Programs that wait for any of these pages have a SIGSEGV. */
+/* Fence lost pages: programs that wait for any of them get a SIGSEGV. */
 static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32_t n,
 		 const struct job *job)
 {
@@ -36,7 +36,7 @@ static void lose(struct annex_space *s, struct tensor *t, uint32_t first, uint32
 	}
 }
 
-/* Some pages may be good: each is tried by itself. Return: whether they are. */
+/* Retry each page of a failed job alone. Return: whether they are retried. */
 static bool one_by_one(struct annex_space *s, const struct job *job, struct tensor *t)
 {
 	if (job->n == 1 || !t->live || job->from.tier == NO_TIER || job->err == -ENODEV ||
@@ -72,7 +72,7 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 		lose(s, t, first, job->n, job);
 }
 
-/* The pages are below now, at the place that the job has written to. */
+/* Record the copies that the job has written. */
 static void now_below(struct annex_space *s, const struct job *job, const uint32_t *crc)
 {
 	for (uint32_t i = 0; i < job->n; i++) {
@@ -87,11 +87,11 @@ static void now_below(struct annex_space *s, const struct job *job, const uint32
 	}
 }
 
-/* Pages that programs have touched meanwhile, and that are not there. */
+/* Bring in absent pages that programs have accessed meanwhile. */
 static void bring_wanted(struct annex_space *s, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
-		/* One brings its neighbours along. */
+		/* A page fault brings in neighbours too. */
 		if (!s->closing && (s->pages[i].flags & (PAGE_WANTED | PAGE_BUSY)) == PAGE_WANTED)
 			annex_move_wanted(s, i);
 }
@@ -125,10 +125,10 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	}
 	for (; first < end; first += part) {
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED | PAGE_SHOWN);
-		/* It was not hidden, and nobody waits. */
+		/* It was not hidden, and no program waits. */
 		if ((s->pages[first].flags & (PAGE_WANTED | PAGE_SHOWN)) == PAGE_SHOWN)
 			continue;
-		/* Shown where writes are not seen, it would count as written. */
+		/* If writes are not detected, a shown page would count as dirty. */
 		if (s->pages[first].flags & PAGE_WANTED || (job->keep && s->track) || job->recalled)
 			annex_pages_show(s, first, part);
 		else if (!job->err && !job->keep)
@@ -148,7 +148,7 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 	bring_wanted(s, job->page, job->page + job->n);
 }
 
-/* The side that checksums are of: the device tier is not mapped where the other is memory. */
+/* The side for checksums: if both are memory, the device tier is not mapped. */
 static struct place summed(const struct job *job)
 {
 	if (annex_job_is_stored(job))
@@ -162,7 +162,7 @@ static void sum_pages(const struct job *job, const uint8_t *p, uint32_t *crc)
 		crc[i] = annex_crc32c((const void *)(p + pages_bytes(i)), ANNEX_MEM_PAGE / 8, 0);
 }
 
-/* Pages of a GPU are fetched for it. */
+/* Checksum pages of a GPU, by copies to the host. */
 static int sum_frames(const struct job *job, uint32_t *crc)
 {
 	uint8_t *p = malloc(pages_bytes(job->n));
@@ -184,7 +184,7 @@ static int sums(const struct job *job, uint32_t *crc)
 	return 0;
 }
 
-/* Pages that came back must be as they had left. */
+/* Compare the checksums of pages that were read with those at their eviction. */
 static void compare(struct annex_space *s, struct job *job, const struct tensor *t,
 		    const uint32_t *crc)
 {
@@ -238,7 +238,7 @@ void annex_jobs_settle(struct annex_space *s, struct job_list *start)
 	} while (s->ended.head);
 }
 
-/* Frames that have come to be too many are given back without the lock. */
+/* Free excess frames, without the lock. */
 static void trim(struct annex_space *s)
 {
 	if (!s->frames || !annex_frames_exceed(s))
@@ -252,14 +252,14 @@ static void trim(struct annex_space *s)
 		pthread_cond_broadcast(&s->idle);
 }
 
-/* Jobs of one transfer have ended, on a link; no lock is held. */
+/* Finish the jobs of a transfer that has ended on a link. No lock is held. */
 static void finish(struct job *first, struct job_list *start)
 {
 	struct annex_space *s = first->space;
 	uint32_t sum[JOB_MOST], *crc = s->opts.checksum ? sum : NULL;
 	struct job *job, *next;
 
-	/* Nobody writes the pages of a job, so this needs no lock. */
+	/* Pages of a job are not written, so this needs no lock. */
 	for (job = first; job && crc; crc += job->n, job = job->with)
 		if (!job->err && !job->drop && job->from.tier != NO_TIER)
 			job->err = sums(job, crc);

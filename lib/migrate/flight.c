@@ -11,13 +11,16 @@
 
 /**
  * struct flight - A kernel in a stream.
- * @stream: where it goes.
- * @begin: mark before it.
- * @end: mark behind it.
- * @held: its tensors, @n_held of them.
- * @kernel: its number in iteration @iteration.
- * @ns: nanoseconds that it took.
- * @err: it cannot be told when it ends.
+ * @next: next in a list.
+ * @stream: its stream.
+ * @begin: event before it.
+ * @end: event after it.
+ * @held: its tensors.
+ * @n_held: number of @held.
+ * @kernel: its number in the iteration.
+ * @iteration: number of the iteration.
+ * @ns: its time in nanoseconds.
+ * @err: 0, or the error because of which its end is unknown.
  */
 struct flight {
 	struct flight *next;
@@ -29,14 +32,15 @@ struct flight {
 };
 
 /**
- * struct flights - Kernels under way.
- * @lock: orders all of it but @next.
- * @more: a kernel was launched, or @stop.
- * @fewer: one has ended.
- * @next: the one that is about to be launched.
- * @head: under way, in the order of launching. @last: likewise.
- * @landed: those that have ended.
- * @err: the first error of one.
+ * struct flights - Kernels in flight.
+ * @lock: protects all members except @next.
+ * @more: signalled when a kernel was launched, and at @stop.
+ * @fewer: signalled when a kernel has ended.
+ * @next: the kernel that is about to be launched.
+ * @head: the first kernel in flight, in the order of launches.
+ * @last: the last kernel in flight.
+ * @landed: ended kernels.
+ * @err: the first error.
  */
 struct flights {
 	struct annex_space *space;
@@ -60,7 +64,7 @@ static void discard(struct annex_space *s, struct flight *f)
 	free(f);
 }
 
-/* All at once, so that what waits for room has all of it. */
+/* Release all tensors under one lock, so that waiting jobs see all of the room. */
 static void land(struct annex_space *s, const struct flight *f)
 {
 	struct job_list start = {0};
@@ -146,7 +150,7 @@ int annex_flight_prepare(struct annex_exec *e, void *stream)
 	if (!f)
 		return annex_fail(-ENOMEM, "exec: no memory");
 	f->stream = stream;
-	/* Both are there before the kernel is launched: its end must not remain unknown. */
+	/* Make both events before the launch: otherwise the kernel's end could stay unknown. */
 	err = frames->mark(frames->ctx, stream, &f->begin);
 	if (!err)
 		err = frames->mark(frames->ctx, stream, &f->end);
@@ -233,7 +237,7 @@ int annex_flights_wait(struct annex_exec *e)
 	pthread_mutex_unlock(&fs->lock);
 	collect(e, landed);
 	if (err)
-		return annex_fail(err, "exec: a kernel, or what is known of its end, has failed");
+		return annex_fail(err, "exec: a kernel, or the wait for its end, has failed");
 	return late ? annex_fail(-ETIMEDOUT, "exec: kernels have not ended after %u ms",
 				 e->opts.timeout_ms)
 		    : 0;

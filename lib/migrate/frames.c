@@ -5,13 +5,13 @@
 #include "core/thread.h"
 #include "frames.h"
 
-#define BATCH 64u /* frames that one call of the driver's is about */
-#define SHARE 16u /* a transfer has no more than this part of the device tier */
+#define BATCH 64u /* most frames of one call of the driver */
+#define SHARE 16u /* a transfer has at most 1/SHARE of the device tier */
 
-/* NONE: no memory. IDLE: memory that no page needs. CHANGES: a thread gives or takes memory. */
+/* NONE: no memory. IDLE: memory without pages. CHANGES: a thread maps or unmaps memory. */
 enum frame_state { NONE, IDLE, USED, CHANGES };
 
-/* struct frame - @pages: of it that are in the tier, or on their way, by the space's lock. */
+/* struct frame - @pages: its pages in the tier, or being brought in; under the space's lock. */
 struct frame {
 	uint32_t pages;
 	enum frame_state state;
@@ -19,14 +19,15 @@ struct frame {
 
 /**
  * struct frame_table - Frames of a space.
- * @lock: orders states and what counts them; taken after the space's.
- * @changed: a frame's state is no longer CHANGES.
- * @n: frames, with memory or without.
- * @charged: frames with pages.
- * @backed: frames with memory, and that are about to have some.
- * @idle: frames in that state.
- * @limit: frames that the tier may have.
- * @hand: the search for idle frames goes on there.
+ * @lock: protects states and their counts; taken after the space's.
+ * @changed: signalled when a frame's state is no longer CHANGES.
+ * @n: number of frames, with memory or without.
+ * @charged: number of frames with pages.
+ * @backed: number of frames with memory, or about to get memory.
+ * @idle: number of frames in state IDLE.
+ * @limit: largest number of frames.
+ * @hand: frame at which the search for idle frames continues.
+ * @of: the frames.
  */
 struct frame_table {
 	pthread_mutex_t lock;
@@ -35,7 +36,7 @@ struct frame_table {
 	struct frame of[];
 };
 
-/* struct run - Neighbouring frames that one thread changes: @n from @first, with memory @from. */
+/* struct run - Neighbouring frames that a thread changes: @n from @first, with memory @from. */
 struct run {
 	uint32_t first, n;
 	void *from[BATCH];
@@ -69,7 +70,7 @@ uint64_t annex_frames_least(const struct annex_frames *f, uint32_t job_pages)
 {
 	uint64_t pages = f->bytes / ANNEX_MEM_PAGE;
 
-	/* A job that begins with the last page of one. */
+	/* For a job that begins with the last page of a frame. */
 	return ((job_pages - 2) / pages + 2) * f->bytes;
 }
 
@@ -121,7 +122,7 @@ void annex_frames_stop(struct annex_space *s)
 	free(t);
 }
 
-/* Pages of frame @i among those. */
+/* Number of pages of frame @i among these pages. */
 static uint32_t part(const struct annex_space *s, uint32_t i, uint32_t first, uint32_t n)
 {
 	uint32_t from = i * s->frame_pages, to = from + s->frame_pages;
@@ -152,7 +153,7 @@ void annex_frames_charge(struct annex_space *s, uint32_t first, uint32_t n)
 	pthread_mutex_unlock(&s->frames->lock);
 }
 
-/* No page needs it any more. One that a failed job was to have has no memory. */
+/* The frame has no pages any more. After a failed job it may have no memory. */
 static void rest(struct annex_space *s, uint32_t i)
 {
 	const struct annex_frames *f = s->opts.frames;
@@ -189,13 +190,13 @@ void annex_frames_limit(struct annex_space *s, uint32_t pages)
 	pthread_mutex_unlock(&s->frames->lock);
 }
 
-/* Frames that may have memory: what is held may be more than the tier is to have. */
+/* Most frames with memory: held tensors may exceed the limit. */
 static uint32_t most(const struct frame_table *t)
 {
 	return t->limit > t->charged ? t->limit : t->charged;
 }
 
-/* An idle one, which changes from now on. There is one. */
+/* Take an idle frame, in state CHANGES from now on. There must be one. */
 static uint32_t take_idle(struct frame_table *t)
 {
 	while (t->of[t->hand].state != IDLE)
@@ -205,7 +206,7 @@ static uint32_t take_idle(struct frame_table *t)
 	return t->hand;
 }
 
-/* Where the memory of frame @i, which has none in use, is to come from; NULL: it is new. */
+/* Address of the memory to move to frame @i, which has none in use; NULL: new memory. */
 static void *source(struct annex_space *s, uint32_t i, bool scarce)
 {
 	struct frame_table *t = s->frames;
@@ -222,8 +223,8 @@ static void *source(struct annex_space *s, uint32_t i, bool scarce)
 }
 
 /*
- * Some frames from @first to @last that are not used become those of @run. Return: whether all are
- * used, or another thread's to change; none of the former: @run has none.
+ * Claim unused neighbours from @first to @last for @run. Return: whether all frames are used, or
+ * other threads change them; @run is then empty.
  */
 static bool claim(struct annex_space *s, uint32_t first, uint32_t last, bool scarce,
 		  struct run *run)
@@ -247,7 +248,7 @@ static bool claim(struct annex_space *s, uint32_t first, uint32_t last, bool sca
 	return run->n || changes;
 }
 
-/* The run has memory now, and where that was there is none; or, after an error, nowhere. */
+/* Record that the run has memory, and its previous frames have none; after an error neither. */
 static void settle(struct annex_space *s, const struct run *run, int err)
 {
 	struct frame_table *t = s->frames;
@@ -273,7 +274,7 @@ static int back(struct annex_space *s, uint32_t first, uint32_t last)
 	pthread_mutex_lock(&t->lock);
 	while (!err && claim(s, first, last, scarce, &run)) {
 		if (!run.n) {
-			/* Nothing is kept from others meanwhile. */
+			/* No other thread waits for this one meanwhile. */
 			THREAD_KEPT(pthread_cond_wait(&t->changed, &t->lock));
 			continue;
 		}
@@ -281,7 +282,7 @@ static int back(struct annex_space *s, uint32_t first, uint32_t last)
 		err = f->back(f->ctx, frame_address(s, run.first), run.n, run.from);
 		pthread_mutex_lock(&t->lock);
 		settle(s, &run, err);
-		/* Others use the GPU, too: frames that idle are memory that is there. */
+		/* Other users may have the GPU's memory: use idle frames. */
 		if (err == -ENOMEM && !scarce && t->idle) {
 			scarce = true;
 			err = 0;
@@ -321,7 +322,7 @@ bool annex_frames_exceed(struct annex_space *s)
 	return exceed;
 }
 
-/* Idle neighbours that are to be given back become those of @run. */
+/* Claim idle neighbours for @run, to free them. */
 static bool claim_idle(struct frame_table *t, bool all, struct run *run)
 {
 	if (!t->idle || (!all && t->backed <= most(t)))
@@ -349,7 +350,7 @@ void annex_frames_trim(struct annex_space *s, bool all)
 		pthread_mutex_unlock(&t->lock);
 		err = bare(s, run.first, run.n);
 		pthread_mutex_lock(&t->lock);
-		/* After an error the memory is still there, and used again. */
+		/* After an error the memory stays mapped, and can be used. */
 		for (uint32_t i = run.first; i < run.first + run.n; i++)
 			t->of[i].state = err ? IDLE : NONE;
 		t->idle += err ? run.n : 0;

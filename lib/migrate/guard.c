@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranges are in a table that is never freed, so that a signal handler can look at it at any time. A
- * child that was forked finds it empty: nobody serves touches there.
+ * Ranges are in a table that is never freed, so that a signal handler can read it at any time. It
+ * is empty in a forked child, which has no thread that serves requests.
  *
- * A thread that touches a page notes the turn of the page's bucket, puts a request into a free
- * cell, and sleeps until the turn changes. Its request is read after that: whatever shows, fences
- * or refuses the page changes the turn later than it was noted, so no wake-up is lost. Nothing
- * points to the thread: it may leave by siglongjmp(3) from another signal's handler.
+ * A thread that accesses a page reads the turn of the page's bucket, puts a request into a free
+ * cell, and sleeps until the turn changes. The request is read later, and the page is shown, fenced
+ * or refused after that, which changes the turn: so no wake-up is lost. No pointer to the thread
+ * remains: it may leave by siglongjmp(3) from another signal's handler.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,16 +20,16 @@
 #include "core/log.h"
 #include "guard.h"
 
-#define GUARDS 64u  /* ranges at once */
-#define CELLS 128u  /* requests that have not been read */
-#define BUCKETS 16u /* of waiting threads, by page */
-#define NEAR 16u    /* neighbours that are in one bucket */
+#define GUARDS 64u  /* most ranges at once */
+#define CELLS 128u  /* most requests that have not been read */
+#define BUCKETS 16u /* buckets of waiting threads, by page */
+#define NEAR 16u    /* neighbours in one bucket */
 #define FOR_EVER UINT64_MAX
 
 /*
- * struct bucket - Threads that wait for the same pages, and others.
+ * struct bucket - Threads that wait for a set of pages.
  * @turn: changes when any of its pages is shown, fenced or refused. A futex.
- * @refused: the ticket of the last request that was.
+ * @refused: ticket of the last refused request.
  */
 struct bucket {
 	uint32_t turn, refused;
@@ -39,12 +39,13 @@ struct bucket {
  * struct guard - A range.
  * @base: its first address; 0: the entry is free.
  * @bytes: its size.
- * @asked: changes when there is a request. A futex of the one who serves.
- * @stopped: nobody serves any more.
+ * @asked: changes when there is a request. A futex of the serving thread.
+ * @stopped: annex_guard_stop() was called.
  * @read: changes when requests have been read. A futex.
  * @full: a thread waits for a free cell.
- * @tickets: given out so far.
+ * @tickets: the last ticket.
  * @cells: requests: a ticket, the page, and whether it is written; 0: the cell is free.
+ * @buckets: waiting threads.
  */
 struct guard {
 	uintptr_t base;
@@ -81,7 +82,7 @@ static void begin(void)
 		return;
 	}
 	pthread_atfork(take_lock, drop_lock, drop_lock);
-	/* Release: with find(), also when another space was the first. */
+	/* Release: pairs with find(), also if another space was the first. */
 	annex_atomic_store(&table, p, ANNEX_RELEASE);
 }
 
@@ -96,13 +97,13 @@ int annex_guard_start(const void *base, uint64_t bytes, struct guard **out)
 	for (unsigned int i = 0; i < GUARDS && !g; i++)
 		g = table[i].base ? NULL : &table[i];
 	if (g) {
-		/* Relaxed: with the release below. A thread that came too late for the range
-		 * that was here before may still write a cell: it is read as any other. */
+		/* Relaxed: ordered by the release below. A late thread of the entry's previous
+		 * range may still write a cell, which is read as any other. */
 		for (unsigned int i = 0; i < CELLS; i++)
 			annex_atomic_store(&g->cells[i], 0, ANNEX_RELAXED);
 		annex_atomic_store(&g->stopped, 0, ANNEX_RELAXED);
 		annex_atomic_store(&g->bytes, bytes, ANNEX_RELAXED);
-		/* Release: with find(). */
+		/* Release: pairs with find(). */
 		annex_atomic_store(&g->base, (uintptr_t)base, ANNEX_RELEASE);
 	}
 	drop_lock();
@@ -117,7 +118,7 @@ void annex_guard_end(struct guard *g)
 	if (!g)
 		return;
 	take_lock();
-	/* Relaxed: the turns, which change next, are of release. */
+	/* Relaxed: ordered by the release of the turns, which change next. */
 	annex_atomic_store(&g->base, 0, ANNEX_RELAXED);
 	drop_lock();
 	annex_guard_wake(g, 0, BUCKETS * NEAR);
@@ -135,15 +136,15 @@ bool annex_guard_any(void)
 	return any;
 }
 
-/* The range that has @at; NULL: none. */
+/* The range that contains @at, or NULL. */
 static struct guard *find(uintptr_t at, uintptr_t *base)
 {
-	/* Acquire: with begin(). */
+	/* Acquire: pairs with begin(). */
 	struct guard *g = annex_atomic_load(&table, ANNEX_ACQUIRE);
 
 	for (unsigned int i = 0; g && i < GUARDS; i++, g++) {
-		/* Acquire: with annex_guard_start(): the size is of the range that begins there, or
-		 * of one that has taken its place, and then begins elsewhere. */
+		/* Acquire: pairs with annex_guard_start(): the size is that of this range, or of
+		 * one that has replaced it, and has another base. */
 		*base = annex_atomic_load(&g->base, ANNEX_ACQUIRE);
 		if (*base && at >= *base &&
 		    at - *base < annex_atomic_load(&g->bytes, ANNEX_ACQUIRE) &&
@@ -161,18 +162,18 @@ static struct bucket *bucket_of(struct guard *g, uint32_t page)
 static void put(struct guard *g, uint64_t request)
 {
 	for (;;) {
-		/* Acquire: cells that were free at this count are seen as such. */
+		/* Acquire: cells that were free at this count are seen as free. */
 		uint32_t read = annex_atomic_load(&g->read, ANNEX_ACQUIRE);
 
 		for (unsigned int i = 0; i < CELLS; i++) {
 			uint64_t none = 0;
 
-			/* Relaxed: all of the request is in this word. */
+			/* Relaxed: the word is the whole request. */
 			if (annex_atomic_cas(&g->cells[i], &none, request, ANNEX_RELAXED))
 				return;
 		}
-		/* Sequential: annex_guard_take() counts first and looks at this then, so that one
-		 * of the two sees the other. */
+		/* Sequential: annex_guard_take() counts, then loads this; one of the two threads
+		 * sees the other's store. */
 		annex_atomic_store(&g->full, 1, ANNEX_SEQ_CST);
 		futex_sleep(&g->read, read, FOR_EVER, false);
 	}
@@ -189,22 +190,22 @@ bool annex_guard_touch(uintptr_t at, bool write)
 		return false;
 	page = (uint32_t)((at - base) / ANNEX_MEM_PAGE);
 	b = bucket_of(g, page);
-	/* Acquire: before the request is put, and with annex_guard_end(): if this turn is one that
-	 * it has made, the base is seen to be gone. */
+	/* Acquire: before the request, and pairs with annex_guard_end(): a thread that reads its
+	 * turn also sees that the range has ended. */
 	turn = annex_atomic_load(&b->turn, ANNEX_ACQUIRE);
 	if (annex_atomic_load(&g->base, ANNEX_RELAXED) != base)
 		return true;
-	do /* relaxed: a number that no other request has had lately */
+	do /* relaxed: only the number matters, which no recent request has */
 		ticket = annex_atomic_add(&g->tickets, 1, ANNEX_RELAXED);
 	while (!ticket);
 	put(g, (uint64_t)ticket << 32 | page << 1 | write);
-	/* Release: with annex_guard_take(), which finds the request then. */
+	/* Release: pairs with annex_guard_take(), which then finds the request. */
 	annex_atomic_add(&g->asked, 1, ANNEX_RELEASE);
 	futex_rouse(&g->asked, 1, false);
-	/* Acquire: the page's protection and the refusal are from before the turn. */
+	/* Acquire: the page's protection and the refusal come before the turn. */
 	while (annex_atomic_load(&b->turn, ANNEX_ACQUIRE) == turn)
 		futex_sleep(&b->turn, turn, FOR_EVER, false);
-	/* Relaxed: with the acquire above. */
+	/* Relaxed: ordered by the acquire above. */
 	return annex_atomic_load(&b->refused, ANNEX_RELAXED) != ticket;
 }
 
@@ -213,7 +214,7 @@ static unsigned int read_cells(struct guard *g, struct ask *asks, unsigned int m
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < CELLS && n < most; i++) {
-		/* Relaxed: all of the request is in this word, and nobody else empties cells. */
+		/* Relaxed: the word is the whole request, and only this thread empties cells. */
 		uint64_t request = annex_atomic_load(&g->cells[i], ANNEX_RELAXED);
 
 		if (!request)
@@ -229,12 +230,12 @@ static unsigned int read_cells(struct guard *g, struct ask *asks, unsigned int m
 unsigned int annex_guard_take(struct guard *g, struct ask *asks, unsigned int most)
 {
 	for (;;) {
-		/* Acquire: requests that were counted are in their cells. */
+		/* Acquire: counted requests are in their cells. */
 		uint32_t asked = annex_atomic_load(&g->asked, ANNEX_ACQUIRE);
 		unsigned int n = read_cells(g, asks, most);
 
 		if (n) {
-			/* Sequential: with put(). */
+			/* Sequential: see put(). */
 			annex_atomic_add(&g->read, 1, ANNEX_SEQ_CST);
 			if (annex_atomic_load(&g->full, ANNEX_SEQ_CST)) {
 				annex_atomic_store(&g->full, 0, ANNEX_SEQ_CST);
@@ -242,7 +243,7 @@ unsigned int annex_guard_take(struct guard *g, struct ask *asks, unsigned int mo
 			}
 			return n;
 		}
-		/* Relaxed: with the acquire above. */
+		/* Relaxed: ordered by the acquire above. */
 		if (annex_atomic_load(&g->stopped, ANNEX_RELAXED))
 			return 0;
 		futex_sleep(&g->asked, asked, FOR_EVER, false);
@@ -252,14 +253,14 @@ unsigned int annex_guard_take(struct guard *g, struct ask *asks, unsigned int mo
 void annex_guard_stop(struct guard *g)
 {
 	annex_atomic_store(&g->stopped, 1, ANNEX_RELAXED);
-	/* Release: with annex_guard_take(). */
+	/* Release: pairs with annex_guard_take(). */
 	annex_atomic_add(&g->asked, 1, ANNEX_RELEASE);
 	futex_rouse(&g->asked, 1, false);
 }
 
 void annex_guard_refuse(struct guard *g, const struct ask *ask)
 {
-	/* Relaxed: with the release of the turn, which comes next. */
+	/* Relaxed: ordered by the release of the turn, which comes next. */
 	annex_atomic_store(&bucket_of(g, ask->page)->refused, ask->ticket, ANNEX_RELAXED);
 }
 
@@ -271,7 +272,7 @@ void annex_guard_wake(struct guard *g, uint32_t first, uint32_t n)
 	for (; near < end; near++) {
 		struct bucket *b = &g->buckets[near % BUCKETS];
 
-		/* Release: with annex_guard_touch(): protection and refusal come first. */
+		/* Release: protection and refusal come before; pairs with annex_guard_touch(). */
 		annex_atomic_add(&b->turn, 1, ANNEX_RELEASE);
 		futex_rouse(&b->turn, INT_MAX, false);
 	}

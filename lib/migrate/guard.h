@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges whose pages are guarded by their protection: a thread that touches one asks for it in a
- * signal handler (signal.h), and waits there.
+ * Ranges whose accesses are detected by page protection: a thread that accesses a page requests it
+ * in a signal handler (signal.h), and waits there.
  */
 #ifndef ANNEX_MIGRATE_GUARD_H
 #define ANNEX_MIGRATE_GUARD_H
@@ -12,9 +12,9 @@
 struct guard;
 
 /*
- * struct ask - A touch of a page.
- * @page: its number in the range.
- * @ticket: which touch it is; 0: nobody asks so that it could be refused.
+ * struct ask - An access to a page.
+ * @page: the page's number in the range.
+ * @ticket: number of the request; 0: a request that cannot be refused.
  * @write: it was a write.
  */
 struct ask {
@@ -22,29 +22,29 @@ struct ask {
 	bool write;
 };
 
-/* annex_guard_start() - Hear of touches in a range from now on. Return: 0; a negative errno. */
+/* annex_guard_start() - Begin to watch a range. Return: 0; a negative errno. */
 int annex_guard_start(const void *base, uint64_t bytes, struct guard **out);
 
-/* annex_guard_end() - No more. Threads that wait touch their pages again. NULL is allowed. */
+/* annex_guard_end() - Stop. Waiting threads access their pages again. NULL is allowed. */
 void annex_guard_end(struct guard *g);
 
-/* annex_guard_any() - Whether there are ranges: none in a child that was forked. */
+/* annex_guard_any() - Whether there are ranges: none in a forked child. */
 bool annex_guard_any(void);
 
 /*
- * annex_guard_touch() - In a signal handler: this thread has touched @at. Return: whether it is to
- * try again; false: the page is in no range, or it was refused.
+ * annex_guard_touch() - In a signal handler: this thread has accessed @at. Return: whether to retry
+ * the access; false: the page is in no range, or the request was refused.
  */
 bool annex_guard_touch(uintptr_t at, bool write);
 
-/* annex_guard_take() - Wait for touches. Return: how many; 0: annex_guard_stop() was called. */
+/* annex_guard_take() - Wait for requests. Return: their number; 0: after annex_guard_stop(). */
 unsigned int annex_guard_take(struct guard *g, struct ask *asks, unsigned int most);
 void annex_guard_stop(struct guard *g);
 
-/* annex_guard_refuse() - The thread that asked is refused when its page is next woken. */
+/* annex_guard_refuse() - Refuse a request at the next annex_guard_wake() of its page. */
 void annex_guard_refuse(struct guard *g, const struct ask *ask);
 
-/* annex_guard_wake() - Threads that wait for any of these pages touch them again. */
+/* annex_guard_wake() - Let threads that wait for any of these pages access them again. */
 void annex_guard_wake(struct guard *g, uint32_t first, uint32_t n);
 
 #endif

@@ -17,7 +17,7 @@ void *annex_job_memory(const struct job *job, struct place side)
 	return arena + pages_bytes(side.page);
 }
 
-/* Jobs of a transfer that are neighbours in the device tier, from *@job on, which is moved on. */
+/* The range of neighbouring jobs of a transfer from *@job on, which is advanced. */
 static struct uffdio_range neighbours(const struct job **job)
 {
 	const struct job *j = *job;
@@ -29,7 +29,7 @@ static struct uffdio_range neighbours(const struct job **job)
 	return (struct uffdio_range){.start = at, .len = n * ANNEX_MEM_PAGE};
 }
 
-/* Pages that go through a buffer are mapped for their checksums only. */
+/* Bounced pages are mapped only for their checksums. */
 static bool is_mapped(const struct job *job)
 {
 	return annex_job_is_stored(job) && job->space->alias && !job->drop &&
@@ -37,7 +37,7 @@ static bool is_mapped(const struct job *job)
 	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
 }
 
-/* Hide jobs of a transfer from @first on that are neighbours. Return: the next one. */
+/* Hide neighbouring jobs of a transfer from @first on. Return: the next job. */
 static struct job *hide(struct annex_space *s, struct job *first)
 {
 	struct job *end = first, *job;
@@ -60,7 +60,7 @@ void annex_job_hide(struct job *first)
 		return;
 	pthread_mutex_lock(&s->lock);
 	for (job = first; job; job = job->with)
-		/* Pages that a GPU's kernel may write cannot be saved meanwhile either. */
+		/* Pages that a GPU's kernel may write cannot be saved either. */
 		job->recalled = tensor_of(s, job->page)->holds && (!job->keep || s->frames);
 	for (job = first; job;)
 		job = job->recalled ? job->with : hide(s, job);
@@ -70,7 +70,7 @@ void annex_job_hide(struct job *first)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Where nobody hears of a transfer's touches. */
+/* Map pages when page faults of transfers are not handled. */
 static void populate(const struct job *job)
 {
 	while (job) {
@@ -80,7 +80,7 @@ static void populate(const struct job *job)
 	}
 }
 
-/* Pages that are left out are faulted in. */
+/* Pages that are not mapped here are faulted in. */
 void annex_job_map(const struct job *first)
 {
 	int uffd = first->space->transfers;
@@ -103,7 +103,7 @@ void annex_job_map(const struct job *first)
 	}
 }
 
-/* A second mapping would count pages twice. */
+/* Unmap, since pages count once for each mapping. */
 static void unmap_alias(const struct job *job)
 {
 	while (job) {
@@ -130,12 +130,12 @@ void annex_job_make(struct job *job)
 		job->err = -errno;
 }
 
-/* Whether all of a transfer leaves for good: it has been written, and nobody waits for it. */
+/* Whether all pages of a transfer were evicted: they are written, and no program waits for them. */
 static bool leaves(struct annex_space *s, const struct job *first)
 {
 	bool all = true;
 
-	/* Frames are not taken away: they idle. */
+	/* Frames are not freed: they become idle. */
 	if (first->from.tier != ANNEX_TIER_GPU || s->frames)
 		return false;
 	pthread_mutex_lock(&s->lock);
@@ -145,7 +145,7 @@ static bool leaves(struct annex_space *s, const struct job *first)
 	return all;
 }
 
-/* All at once, and while others use the space; who touches them from now on waits for the end. */
+/* Free all pages at once, without the lock. Threads that access them wait for the job's end. */
 static void give_back(struct annex_space *s, struct job *first)
 {
 	const struct job *job = first;

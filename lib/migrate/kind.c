@@ -3,7 +3,7 @@
 #include <string.h>
 #include "kind.h"
 
-/* The entry @i comes to the front. */
+/* Move entry @i to the front. */
 static void log_first(struct kinds *k, unsigned int i)
 {
 	const struct iteration_log log = k->logs[i];

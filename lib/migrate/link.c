@@ -5,7 +5,7 @@
 #include "core/thread.h"
 #include "link.h"
 
-#define PREPARED 4u /* transfers, before they begin */
+#define PREPARED 4u /* transfers that are prepared together */
 
 void annex_jobs_add(struct job_list *list, struct job *job)
 {
@@ -63,7 +63,7 @@ void annex_jobs_remove(struct job_list *list, struct job *job)
 	list->n--;
 }
 
-/* The first waits for what programs wait for, the others for the rest in turns. */
+/* The first worker waits for jobs that programs wait for, the others for the rest in turns. */
 static struct link_worker *worker_of(struct link *link, const struct job *job)
 {
 	if (link->ops->ways && job->kind == JOB_OUT)
@@ -86,8 +86,8 @@ static struct lane *least_served(struct link *link, enum job_kind kind)
 }
 
 /*
- * Before a job of it is queued: a space that had none is not owed what others had meanwhile. The
- * lock is held.
+ * Before a job is queued in an idle lane: raise the bytes served to the link's virtual time, so
+ * that the lane has no credit for its idle time. The lock is held.
  */
 static void catch_up(struct lane *lane, enum job_kind kind)
 {
@@ -98,8 +98,8 @@ static void catch_up(struct lane *lane, enum job_kind kind)
 }
 
 /*
- * Queued jobs that go on where @job ends become one transfer with it: the busier a link is, the
- * larger are its transfers.
+ * Join queued jobs that continue where @job ends to its transfer: the busier a link is, the larger
+ * are its transfers.
  */
 static void join(struct link *link, struct job_list *queued, struct job *job)
 {
@@ -117,7 +117,7 @@ static void join(struct link *link, struct job_list *queued, struct job *job)
 	}
 }
 
-/* The next transfer that may begin, or NULL. @all: not only what programs wait for. */
+/* The next transfer that may begin, or NULL. @all: not only jobs that programs wait for. */
 static struct job *choose(struct link *link, bool all)
 {
 	struct lane *lane = least_served(link, JOB_FAULT);
@@ -142,7 +142,7 @@ static struct job *choose(struct link *link, bool all)
 	return job;
 }
 
-/* When a job that begins now will have passed a link that is held back. */
+/* Time at which a job that begins now will have passed a rate-limited link. */
 static uint64_t due(struct link *link, const struct job *job)
 {
 	bool out = job->kind == JOB_OUT;
@@ -188,8 +188,8 @@ static void prepare(struct link *link, struct job **jobs, unsigned int n)
 }
 
 /*
- * Begin what may begin. The lock is held, but for a while in which others may do the same. @all: as
- * for choose().
+ * Begin transfers that may begin. The lock is held, but released meanwhile, and other threads may
+ * call this. @all: as for choose().
  */
 static void pump(struct link *link, bool all)
 {
@@ -218,22 +218,22 @@ static void pump(struct link *link, bool all)
 	} while (n == most);
 }
 
-/* Whether a worker begins transfers when it is called: not the one that faults wait for. */
+/* Whether a worker begins transfers when it is called: not the worker that page faults wait for. */
 static bool may_begin(const struct link *link, const struct link_worker *worker)
 {
 	return link->called && (link->n_workers == 1 || link->ops->ways || worker != link->workers);
 }
 
 /*
- * Jobs are queued. Beginning one takes processor time where its pages are prepared: a worker does
- * it for prefetches, whose callers have other work; jobs that programs wait for begin here.
+ * Begin queued jobs. Preparing pages takes processor time: workers begin prefetches, whose callers
+ * have other work; jobs that programs wait for begin in this thread.
  */
 static void set_going(struct link *link)
 {
 	pump(link, !link->ops->prepare);
 	if (!link->ops->prepare || link->called)
 		return;
-	/* A worker that is not idle looks when it has ended its transfers. */
+	/* A busy worker checks this after its transfers. */
 	link->called = true;
 	for (unsigned int i = 0; i < link->n_workers; i++)
 		if (link->workers[i].idle && may_begin(link, &link->workers[i])) {
@@ -242,7 +242,7 @@ static void set_going(struct link *link)
 		}
 }
 
-/* No other thread needs to be woken for what is short, and waited for. */
+/* Short jobs that programs wait for run in this thread, which saves a wake-up. */
 static bool at_once(const struct job *job)
 {
 	const struct link *link = job->lane->link;
@@ -273,7 +273,7 @@ struct job *annex_link_add(struct job_list *jobs)
 	return NULL;
 }
 
-/* The queued job of a kind that moves a page, which is taken off, or NULL. */
+/* Take the queued job of a kind that moves a page off the queue; or NULL. */
 static struct job *take_with(struct lane *lane, enum job_kind kind, uint32_t page)
 {
 	struct job *job = lane->queued[kind].head;
@@ -335,7 +335,7 @@ static void sleep_until(uint64_t when)
 		;
 }
 
-/* Of several jobs that went together, the error may be one's alone. */
+/* Whether the jobs of a failed transfer must be retried alone: one of them may be the cause. */
 static bool needs_again(const struct link *link, const struct job *job)
 {
 	if (!link->ops->again || !job->err)
@@ -351,8 +351,8 @@ static void spread(struct job *first)
 		job->err = first->err;
 }
 
-/* Empty its buffer, which others need. The copy is made without the lock: faults may wait for
- * it. */
+/* Empty a job's buffer, which other jobs need. The copy is made without the lock, since page faults
+ * may wait for it. */
 static void empty(struct link *link, struct job *job)
 {
 	link->ops->unload(link, job);
@@ -387,7 +387,7 @@ static void count_end(struct link *link, const struct job *job, uint64_t now)
 		annex_pace_end(&link->pace, job->kind == JOB_OUT, &job->passing, bytes, now);
 }
 
-/* Take what has ended off the worker's list, the first of which has for sure. The lock is held. */
+/* Take ended transfers off the worker's list, whose first one has ended. The lock is held. */
 static struct job_list reap(struct link *link, struct link_worker *worker)
 {
 	struct job_list done = {0}, left = {0};
@@ -410,7 +410,7 @@ static struct job_list reap(struct link *link, struct link_worker *worker)
 	return done;
 }
 
-/* Wait for the worker's first transfer, and take it and those that have ended as well. */
+/* Wait for the worker's first transfer, and take it and other ended ones. */
 static void wait_first(struct link *link, struct link_worker *worker)
 {
 	struct job *job = worker->flying.head;

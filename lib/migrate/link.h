@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link: the way between two tiers, with a queue for each kind of transfer (G10 section 4.6,
+ * A link: the connection of two tiers, with a queue for each kind of transfer (G10 section 4.6,
  * Figure 10), shared by the spaces that use it.
  *
- * Jobs that programs wait for go first, beside everything else. Of the rest, transfers in and out
- * take turns by what is under way of each, those in by deadline; and of several spaces the one
- * that had the fewest bytes of that kind goes next, where time without any counts for nothing.
+ * Jobs that programs wait for begin at once. Among the others, the direction with fewer transfers
+ * in flight is next, transfers in by deadline. Among spaces, the one with the fewest bytes of that
+ * kind is next; an idle space accumulates no credit.
  */
 #ifndef ANNEX_MIGRATE_LINK_H
 #define ANNEX_MIGRATE_LINK_H
@@ -17,8 +17,8 @@
 #include "pace.h"
 
 #define JOB_PAGES 128u
-#define JOB_MOST 1024u /* with a GPU: a copy has its price, however short */
-#define JOINED 32u     /* jobs, at most, that one transfer is made of */
+#define JOB_MOST 1024u /* with a GPU, where short copies are expensive */
+#define JOINED 32u     /* most jobs of one transfer */
 #define LINK_BATCH 32u
 #define LINK_WORKERS 3u
 
@@ -29,9 +29,7 @@ enum job_kind {
 	JOB_KINDS,
 };
 
-/**
- * struct place - Page @page of tier @tier; in the device tier pages are those of the space.
- */
+/* struct place - Page @page of tier @tier; in the device tier @page is a page of the space. */
 struct place {
 	uint8_t tier;
 	uint32_t page;
@@ -39,31 +37,33 @@ struct place {
 
 /**
  * struct job - One transfer of neighbouring pages.
- * @next: in a list.
- * @with: the next job of the same transfer.
- * @move: the move that it is of, or NULL.
- * @lane: where it is queued; NULL: it needs no link.
- * @from: where its first page is.
- * @to: where that page goes.
- * @page: its first page, by the space's numbers.
- * @n: its pages.
- * @total: of the first job of a transfer: pages of all of them.
- * @err: 0, or the negative errno that it ended with.
- * @ended: the device has done with it.
- * @bounced: it goes through a buffer.
+ * @next: next job in a list.
+ * @with: next job of the same transfer.
+ * @space: its space.
+ * @move: its move, or NULL.
+ * @lane: lane in which it is queued; NULL: it needs no link.
+ * @from: source of its first page.
+ * @to: destination of that page.
+ * @page: its first page, in the space.
+ * @n: number of its pages.
+ * @total: in the first job of a transfer: number of pages of all its jobs.
+ * @kind: kind of transfer.
+ * @err: 0, or the negative errno of its failure.
+ * @ended: the device has finished it.
+ * @bounced: it passes a bounce buffer.
  * @keep: as in struct want.
- * @zeroes: its pages come from nowhere; in a GPU's memory, which holds anything, they are zeroed.
- * @drop: its pages leave, and have a copy: there is nothing to transfer.
- * @refused: it failed since there was no room.
- * @recalled: it did not begin, as a program wants its pages or holds them: they stay.
- * @released: its pages' memory has been given back.
- * @buffer: the store's buffer that it goes through.
- * @round: of the tier that it goes to, when it was made.
- * @token: of the command.
+ * @zeroes: its pages have no source; memory of a GPU, with undefined contents, is zeroed.
+ * @drop: its pages are evicted and have a copy: nothing is transferred.
+ * @refused: it failed for lack of room.
+ * @recalled: it did not begin, because a program needs or holds its pages, which stay.
+ * @released: its pages' memory has been freed.
+ * @buffer: number of the store's bounce buffer.
+ * @round: round of the destination tier when the job was made.
+ * @token: token of the command.
+ * @passing: state for the link's pace.
  * @deadline: as for annex_prefetch().
- * @passing: it is under way, for the link's pace.
- * @due: when it may end on a link that is held back, in ns.
- * @limit: when the device is too late with it, in ns.
+ * @due: earliest end on a rate-limited link, in ns.
+ * @limit: time at which the device has timed out, in ns.
  */
 struct job {
 	struct job *next, *with;
@@ -87,17 +87,18 @@ struct job_list {
 };
 
 void annex_jobs_add(struct job_list *list, struct job *job);
-/* By kind, then by deadline, behind those that are equal. */
+/* Insert by kind, then by deadline, after equal jobs. */
 void annex_jobs_sort_in(struct job_list *list, struct job *job);
 struct job *annex_jobs_take(struct job_list *list);
 void annex_jobs_remove(struct job_list *list, struct job *job);
 
 /**
- * struct lane - One space's part of one link.
- * @next: of the link.
+ * struct lane - One space's queues on one link.
+ * @next: next lane of the link.
+ * @link: the link.
  * @queued: jobs that have not begun, by kind.
- * @served: bytes, by kind; raised to what others had been served when it has had no job.
- * @at: where the device finds the arenas, by tier; 0: it cannot reach one.
+ * @served: bytes served, by kind; raised to the link's vtime when an idle lane gets a job.
+ * @at: device address of the arenas, by tier; 0: the device cannot reach this one.
  */
 struct lane {
 	struct lane *next;
@@ -108,21 +109,20 @@ struct lane {
 };
 
 /**
- * struct link_ops - Operations that carry out a link's transfers. Only wait() is mandatory. The
- * link's lock is held in all but prepare(), wait(), unload() and again().
+ * struct link_ops - Operations that carry out a link's transfers. Only wait() is mandatory. All
+ * but prepare(), wait(), unload() and again() are called with the link's lock held.
  * @prepare: do the slow part before a transfer begins; on failure set job->err.
  * @begin: start transfers; set err and ended of each job that cannot be started.
  * @wait: wait until the job has ended, or for its time limit; set job->err.
- * @poll: tell whether the job has ended, without waiting.
- * @unload: the job has ended and was bounced: take the data out of its buffer.
+ * @poll: return whether the job has ended, without waiting.
+ * @unload: copy the data of an ended bounced job out of its buffer.
  * @give_back: free the job's buffer.
- * @ready: take the resources that the job, which is no @drop, needs to begin; false: there are none
- *	now.
- * @joins: tell whether @next may be moved together with jobs of which @last is the last.
- * @again: another job's error ended this transfer: carry out each of its jobs by itself, but for
- *	those that were recalled, and set their err.
+ * @ready: take the resources that a job without drop needs to begin; false: none are free.
+ * @joins: return whether @next may be moved together with jobs of which @last is the last.
+ * @again: another job's error ended this transfer: carry out each of its jobs by itself, except
+ *	recalled jobs, and set their err.
  * @at_once: wait() carries out jobs that programs wait for, in the thread that adds them.
- * @ways: the last worker waits for what leaves, the others for what comes: wait() copies.
+ * @ways: the last worker waits for transfers out, the others for transfers in: wait() copies.
  */
 struct link_ops {
 	void (*prepare)(struct link *link, struct job *job);
@@ -137,7 +137,7 @@ struct link_ops {
 	bool at_once, ways;
 };
 
-/* Bytes a second that a link can be held back to, or 0. */
+/* Whether a rate limit, in bytes per second, is valid; 0: no limit. */
 static inline bool annex_rate_is_sound(double rate)
 {
 	return rate == 0 || (rate >= ANNEX_MEM_PAGE && rate <= 1e15);
@@ -145,12 +145,14 @@ static inline bool annex_rate_is_sound(double rate)
 
 /**
  * struct link_worker - One completion thread of a link.
- * @flying: its transfers under way.
- * @ended: those of them that have ended, of the thread alone.
- * @more: signalled when there is something to do.
+ * @link: the link.
+ * @flying: its transfers in flight.
+ * @ended: ended transfers; accessed only by the thread.
+ * @more: signalled when there is work.
+ * @thread: the thread.
  * @works: @thread was started.
- * @idle: it has nothing to wait for.
- * @emptied: a buffer came free since it last began transfers.
+ * @idle: it has no transfer to wait for.
+ * @emptied: a buffer was freed since it last began transfers.
  */
 struct link_worker {
 	struct link *link;
@@ -161,19 +163,22 @@ struct link_worker {
 };
 
 /**
- * struct link - The way between two tiers.
- * @lock: orders all that changes here, and in the lanes.
- * @lanes: of the spaces that use it.
+ * struct link - The connection of two tiers.
+ * @lock: protects all members that change, here and in the lanes.
+ * @ops: its operations.
+ * @lanes: lanes of the spaces that use it.
+ * @workers: completion threads.
+ * @n_workers: number of @workers.
  * @turn: picks the worker of the next transfer.
- * @rate: bytes a second in and out; 0: as fast as it goes.
- * @free_at: when the last transfer that was begun will have passed, at that rate, in ns.
- * @depth: transfers under way, at most, but for those that programs wait for.
- * @most: pages of one transfer.
- * @flying: transfers under way, by kind.
+ * @rate: rate limits in and out, in bytes per second; 0: no limit.
+ * @free_at: time at which the last transfer will have passed at that rate, in ns.
+ * @depth: most transfers in flight, not counting those that programs wait for.
+ * @most: most pages of one transfer.
+ * @flying: transfers in flight, by kind.
  * @vtime: by kind, bytes served to the space whose transfer began last (start-time fair queueing).
- * @pace: of its transfers, but for drops.
- * @stop: its workers end.
- * @called: a worker is to begin what is queued.
+ * @pace: measured rates of its transfers, without drops.
+ * @stop: its workers must end.
+ * @called: a worker must begin queued jobs.
  */
 struct link {
 	pthread_mutex_t lock;
@@ -189,19 +194,19 @@ struct link {
 	bool stop, called;
 };
 
-/* One that is held for so short a time that who wants it had better not sleep at once. */
+/* Initialize an adaptive mutex, which spins before it sleeps: for short critical sections. */
 void annex_mutex_init(pthread_mutex_t *lock);
 
 /* Start a link with @workers threads, each of which runs @work with its worker as the argument. */
 int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int workers,
 		     void *(*work)(void *));
 
-/* There are no jobs any more. */
+/* Stop a link without jobs. */
 void annex_link_stop(struct link *link);
 
 /*
- * Bytes a second in or @out, and parts of both rates at once, as annex_pace_rate() and
- * annex_pace_duplex(). A link that is held back has its limits, each for itself.
+ * Rate in or @out in bytes per second, and duplex factor, as annex_pace_rate() and
+ * annex_pace_duplex(). For a rate-limited link, its limits, independent in both directions.
  */
 double annex_link_rate(struct link *link, bool out);
 double annex_link_duplex(struct link *link);
@@ -210,40 +215,40 @@ void annex_link_join(struct link *link, struct lane *lane);
 void annex_link_leave(struct link *link, struct lane *lane);
 
 /*
- * Queue jobs, which are taken off the list. Return: one that this thread has carried out, and that
- * has ended: the caller finishes it and calls again. NULL: all are queued. No lock is held.
+ * Take jobs off the list and queue them. Return: a job that this thread has carried out, which has
+ * ended: the caller finishes it and calls again. NULL: all are queued. No lock is held.
  */
 struct job *annex_link_add(struct job_list *jobs);
 
 /* Wait, as a worker, until transfers have ended. Return: false: the link stops. */
 bool annex_link_wait(struct link_worker *worker);
 
-/* The next of them, with its error, and without its buffer; NULL: no more. No lock is held. */
+/* The next ended transfer, with its error, and its buffer freed; or NULL. No lock is held. */
 struct job *annex_link_ended(struct link_worker *worker);
 
 /*
- * A program waits for page @page: if a job that brings it is queued here, that job goes first, once
- * the caller has let go of the space and calls annex_link_kick(). Return: whether there is one. If
- * not, *@recalled is the job that was queued here to take the page elsewhere, and is no longer; or
- * NULL.
+ * A program waits for page @page: if a job that brings it in is queued here, let that job begin
+ * when the caller has released the space's lock and calls annex_link_kick(). Return: whether there
+ * is one. If not, *@recalled is the job that was queued here to evict the page, taken off the
+ * queue; or NULL.
  */
 bool annex_link_expedite(struct lane *lane, uint32_t page, struct job **recalled);
 void annex_link_kick(struct lane *lane);
 
-/* Jobs that are to take any of those pages elsewhere, and are queued here: no more. */
+/* Take queued jobs that would evict any of these pages off the queue. */
 struct job_list annex_link_recall(struct lane *lane, uint32_t first, uint32_t n);
 
 /*
- * copy.c: a link between tiers that are both memory: its thread copies, @rate bytes a second each
- * way at most (0: no limit). With a GPU, whose copies go both ways at once, threads of each way do;
- * and a link of its own gives it frames, and zeroes.
+ * copy.c: a link between tiers that are both memory. Its thread copies, at most @rate bytes per
+ * second in each direction (0: no limit). A GPU copies in both directions at once, so its links
+ * have threads for each direction, and one more link makes frames and zeroes.
  */
 int annex_copy_start(struct link *link, double rate);
 int annex_copy_start_gpu(struct link *link, double rate);
 
 /*
- * Copy a job's pages between @p and the device tier, @in or out: by its file, which neither maps
- * them nor faults, or by its GPU. Return: 0; a negative errno.
+ * Copy a job's pages between @p and the device tier, @in or out, by reads and writes of its file,
+ * which neither map the pages nor fault, or by its GPU. Return: 0; a negative errno.
  */
 int annex_copy_device(const struct job *job, void *p, bool in);
 

@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "log.h"
 
-#define STRIKES 3 /* iterations that a kernel takes another time, until it counts */
+#define STRIKES 3 /* consecutive iterations with another time that change a kernel's usual time */
 
 void annex_log_clear(struct iteration_log *log)
 {
@@ -19,7 +19,7 @@ void annex_log_clear(struct iteration_log *log)
 	memset(log, 0, sizeof(*log));
 }
 
-/* Where the number of a tensor is, or would be. */
+/* The slot of a tensor's number, or the free slot for it. */
 static uint32_t *slot_of(const struct iteration_log *log, uint64_t serial)
 {
 	uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15ull >> 32);
@@ -32,7 +32,7 @@ static uint32_t *slot_of(const struct iteration_log *log, uint64_t serial)
 	}
 }
 
-/* Twice as many slots as there are tensors, at least. */
+/* Keep at least twice as many slots as tensors. */
 static int grow_slots(struct iteration_log *log)
 {
 	uint32_t room = log->slot_room ? 2 * log->slot_room : 256;
@@ -110,7 +110,7 @@ static uint32_t uses_end(const struct iteration_log *log, uint32_t k)
 	return k + 1 < log->n_kernels ? log->kernels[k + 1].first : log->n_uses;
 }
 
-/* @open: @x may come to be used in more ways. */
+/* @open: the use @x may still get more bits. */
 static bool use_alike(const struct iteration_log *a, const struct log_use *x,
 		      const struct iteration_log *b, const struct log_use *y, bool open)
 {
@@ -157,7 +157,7 @@ static void follow(struct log_kernel *k, const struct log_kernel *before, double
 
 	k->usual = before->usual;
 	k->seen = 2;
-	/* Of two, the one that was disturbed less. */
+	/* Of the first two times, the smaller one was disturbed less. */
 	if (before->seen < 2 && is < was)
 		k->usual = k->ns;
 	if (before->seen < 2 || (!longer && !shorter))

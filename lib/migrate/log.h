@@ -10,13 +10,13 @@
 #include <annex/trace.h>
 
 /**
- * struct log_tensor - A tensor of the record. They are numbered in the order of their first use.
+ * struct log_tensor - A tensor of the record. Tensors are numbered in the order of their first use.
  * @serial: serial number of the space's tensor.
  * @bytes: its size.
- * @ptr: where it begins.
- * @any: its bytes were anything when it was made.
- * @global: it lived before the iteration.
- * @stays: it was made in the iteration, and lived when that ended.
+ * @ptr: its address.
+ * @any: it was allocated with undefined contents.
+ * @global: it was allocated before the iteration.
+ * @stays: it was allocated in the iteration, and was alive at its end.
  */
 struct log_tensor {
 	uint64_t serial, bytes;
@@ -30,13 +30,14 @@ struct log_use {
 
 /**
  * struct log_kernel - A kernel of the record.
- * @ns: nanoseconds that it took.
- * @usual: those that it takes if nothing disturbs it, as far as iterations have shown.
- * @other: while it takes another time: the one that is nearest to @usual.
- * @strikes: how often in a row it has taken longer, or (negative) less.
- * @seen: iterations, up to 2, that @usual is of.
- * @first: its first use; they end where the uses of the next one begin.
- * @faulted: it ran into faults.
+ * @name: its name, or NULL.
+ * @ns: its time in nanoseconds.
+ * @usual: its time without disturbance, estimated from several iterations.
+ * @other: while its time differs from @usual: the time nearest to @usual.
+ * @first: its first use; its uses end at the next kernel's first use.
+ * @strikes: number of consecutive iterations in which it took longer, or (negative) less.
+ * @seen: number of iterations, up to 2, that @usual is from.
+ * @faulted: it had page faults.
  */
 struct log_kernel {
 	char *name;
@@ -49,8 +50,18 @@ struct log_kernel {
 
 /**
  * struct iteration_log - One iteration.
+ * @tensors: its tensors.
+ * @uses: uses of tensors, in the order of kernels.
+ * @kernels: its kernels.
  * @slots: numbers of tensors, from 1, hashed by serial.
- * @open: the last kernel may use more tensors.
+ * @n_tensors: number of @tensors.
+ * @n_uses: number of @uses.
+ * @n_kernels: number of @kernels.
+ * @tensor_room: capacity of @tensors.
+ * @use_room: capacity of @uses.
+ * @kernel_room: capacity of @kernels.
+ * @slot_room: capacity of @slots.
+ * @open: the last kernel may get more uses.
  */
 struct iteration_log {
 	struct log_tensor *tensors;
@@ -66,28 +77,28 @@ void annex_log_clear(struct iteration_log *log);
 
 /* The number of a tensor, which may be new; or -ENOMEM. */
 int64_t annex_log_tensor(struct iteration_log *log, const struct log_tensor *t);
-/* The next kernel. And what it uses: one that it uses already is used in both ways. -ENOMEM. */
+/* Add a kernel; add a use by the last kernel, merged with a use of the same tensor. -ENOMEM. */
 int annex_log_kernel(struct iteration_log *log, const char *name);
 int annex_log_use(struct iteration_log *log, uint32_t tensor, uint32_t how);
-/* The last kernel does not use this tensor. */
+/* Remove the last kernel's use of a tensor. */
 void annex_log_drop(struct iteration_log *log, uint32_t tensor);
 
-/* Whether kernel @k of both uses the same tensors in the same way; all kernels. Of a kernel of @a
- * that is open, the uses so far are compared. */
+/* Whether kernel @k of both uses the same tensors in the same way; whether all kernels do. For an
+ * open kernel of @a the uses so far are compared. */
 bool annex_log_alike(const struct iteration_log *a, const struct iteration_log *b, uint32_t k);
 bool annex_log_same(const struct iteration_log *a, const struct iteration_log *b);
 
 /*
- * The iteration comes after @before, which was of its kind (NULL: none was): usual times of kernels
- * are of both. One changes when a kernel has taken @drift times as long, or as little, in three
- * iterations.
+ * Update the usual times of kernels from @before, the previous iteration of this kind (NULL: none).
+ * A usual time changes when the kernel has taken more than @drift times as long, or less than
+ * 1/@drift, in three consecutive iterations.
  */
 void annex_log_follow(struct iteration_log *log, const struct iteration_log *before, double drift);
 
-/* -ENOMEM: there is no copy. */
+/* Copy a log. -ENOMEM. */
 int annex_log_copy(struct iteration_log *to, const struct iteration_log *from);
 
-/* A trace of it, with the usual times of kernels or its own. -EINVAL, -ENOMEM. */
+/* Make a trace, with the usual times of kernels or those of this iteration. -EINVAL, -ENOMEM. */
 int annex_log_trace(const struct iteration_log *log, bool usual, struct annex_trace **trace);
 
 #endif

@@ -12,9 +12,9 @@
 #include "page.h"
 #include "tier.h"
 
-#define TEXT 400u /* of an error, at most */
+#define TEXT 400u /* bytes of an error's text */
 
-/* Neighbours from @first on, which has a copy below, with copies that are neighbours as well. */
+/* Number of neighbours from @first on whose copies below are neighbours as well. */
 static uint32_t together(const struct annex_space *s, uint32_t first, uint32_t n)
 {
 	const struct page *p = &s->pages[first];
@@ -27,7 +27,7 @@ static uint32_t together(const struct annex_space *s, uint32_t first, uint32_t n
 	return i;
 }
 
-/* A job for pages that are then busy, counted where it has to be; NULL: no memory. */
+/* Make a job, and mark its pages as busy; NULL: no memory. */
 static struct job *new_job(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 			   uint32_t first, uint32_t n)
 {
@@ -40,7 +40,7 @@ static struct job *new_job(struct annex_space *s, struct annex_move *move, enum 
 	job->kind = kind;
 	job->page = first;
 	job->n = n;
-	/* Pages that need no write leave before those that do. */
+	/* Evictions without a write are first. */
 	job->deadline = kind == JOB_OUT ? 1 : move ? move->want.deadline : 0;
 	for (uint32_t i = first; i < first + n; i++)
 		s->pages[i].flags |= PAGE_BUSY;
@@ -67,8 +67,8 @@ int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind 
 	return 0;
 }
 
-/* Neighbouring pages that hold nothing get room, likewise. A thread of a link makes them if that
- * takes long, or nobody waits. */
+/* Make neighbouring pages without contents. A thread of a link makes them if that takes long, or no
+ * program waits. */
 static int move_zeroes(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		       uint32_t first, uint32_t n)
 {
@@ -106,7 +106,7 @@ static int bring_copy(struct annex_space *s, uint32_t page)
 	uint32_t n, first = annex_pages_around(s, page, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, &n);
 	uint32_t part = together(s, first, n);
 
-	/* Of pages that lie apart below, those from this one on. */
+	/* The copies below are not neighbours: begin with this page. */
 	if (page - first >= part) {
 		n -= page - first;
 		first = page;
@@ -132,7 +132,7 @@ void annex_move_wanted(struct annex_space *s, uint32_t page)
 	}
 }
 
-/* Pages that have no copy below get one. Programs see them until that begins: annex_job_hide(). */
+/* Write pages without a copy. They are mapped for programs until annex_job_hide(). */
 static int write_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
 		     uint32_t first, uint32_t n, struct job_list *start)
 {
@@ -159,8 +159,8 @@ static int write_out(struct annex_space *s, struct annex_move *move, unsigned in
 	return (int)n;
 }
 
-/* Pages that have a copy below leave, as somebody has asked for it: it takes time to give memory
- * back, which is not his. */
+/* Evict pages with a copy for a caller's move, by a job: freeing memory is slow, and must not delay
+ * the caller. */
 static int drop_later(struct annex_space *s, struct annex_move *move, uint32_t first, uint32_t n,
 		      struct job_list *start)
 {
@@ -185,7 +185,7 @@ static bool is_stored(unsigned int tier)
 	return tier >= ANNEX_TIER_SSD;
 }
 
-/* From one tier below to another. From storage to storage nothing goes by itself. */
+/* Move pages from one lower tier to another, but not from storage to storage. */
 static int shift(struct annex_space *s, struct annex_move *move, unsigned int tier, uint32_t first,
 		 uint32_t n, struct job_list *start)
 {
@@ -249,7 +249,7 @@ static int step_in(struct annex_space *s, struct annex_move *m, uint32_t n)
 	return err ? err : (int)n;
 }
 
-/* It goes on when kernels in streams have ended: room for others is as good as made. */
+/* Postpone an eviction until kernels in streams have ended, and count its pages as leaving. */
 static int promise(struct annex_space *s, struct annex_move *m)
 {
 	uint32_t n = 0;
@@ -268,7 +268,7 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 	bool device = s->pages[m->at].flags & PAGE_DEVICE;
 	int rc;
 
-	/* A tensor that may be written unseen cannot be saved meanwhile either. */
+	/* A tensor with undetected writes cannot be saved either. */
 	if (t->holds && (!m->want.keep || s->frames || (s->user_only && t->writers)))
 		return m->want.patient && t->holds == t->flights ? promise(s, m) : -EBUSY;
 	rc = annex_move_out(s, m, m->want.to, m->at, (uint32_t)least(n, m->want.most), start);
@@ -277,7 +277,7 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 	return rc;
 }
 
-/* Return: how many pages were seen to; 0: the next one moves already; a negative errno. */
+/* Return: number of handled pages; 0: the next one is busy; a negative errno. */
 static int step(struct annex_space *s, struct annex_move *m, struct job_list *start)
 {
 	uint8_t flags = s->pages[m->at].flags;
@@ -306,7 +306,7 @@ static void dispose(struct annex_move *m)
 	free(m);
 }
 
-/* Why it has failed. */
+/* Text of a move's error. */
 static void explain(const struct annex_move *m, char *text, size_t size)
 {
 	snprintf(text, size, "%s: it cannot be moved to %s: %s%s%s", m->name,
@@ -330,8 +330,8 @@ static void finish(struct tensor *t, struct annex_move *m)
 	if (m->err && m->err != -ECANCELED) {
 		explain(m, text, sizeof(text));
 		/*
-		 * Held now, or no room there yet: it was to leave too early. It stays good, and
-		 * leaves when room is needed.
+		 * The pages are held, or the tier is full: the eviction was too early. They stay,
+		 * and are evicted when room is needed.
 		 */
 		annex_log(m->err == -EBUSY || m->err == -ENOSPC ? ANNEX_LOG_INFO
 								: ANNEX_LOG_WARNING,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves: what was asked for, as jobs. The space's lock is held; jobs that may start are handed to
- * the caller, who gives them to their links when he has let go of it.
+ * Moves: requests, carried out by jobs. The space's lock is held. Jobs that may start are passed to
+ * the caller, which passes them to their links after it has released the lock.
  */
 #ifndef ANNEX_MIGRATE_MOVE_H
 #define ANNEX_MIGRATE_MOVE_H
@@ -10,13 +10,14 @@
 #include "tensor.h"
 
 /**
- * struct want - A request: pages are to be in tier @to.
- * @urgent: a kernel waits for them; pages that hold nothing yet come as well, and with no @most
- * these alone, whatever the others do.
- * @keep: on the way in, copies below stay good; on the way out, pages stay in the device tier too.
- * @fresh: on the way in, what pages hold is of no use: they are not brought, but made.
- * @patient: on the way out, kernels in streams that use the tensor end first.
- * @most: so many of the pages that are elsewhere.
+ * struct want - A request to move pages.
+ * @to: destination tier.
+ * @urgent: a kernel waits for the pages. Pages without contents are made as well, with a @most of 0
+ *	only these.
+ * @keep: into the device tier, copies below stay valid; out of it, the pages stay in it as well.
+ * @fresh: into the device tier: the contents are not needed, so pages are made and not read.
+ * @patient: out of the device tier: wait for kernels in streams that use the tensor.
+ * @most: largest number of pages to move.
  * @deadline: as for annex_prefetch().
  */
 struct want {
@@ -27,18 +28,20 @@ struct want {
 };
 
 /**
- * struct annex_move - A request for pages of one tensor, and how far it is.
- * @next: of the tensor.
+ * struct annex_move - A request for pages of one tensor, and its progress.
+ * @next: next move of the tensor.
+ * @space: its space.
  * @ended: signalled when it is @done.
- * @name: the tensor's.
- * @victim: the tensor that could not leave for it, and that @err is of; or empty.
- * @at: the next page to be looked at.
+ * @name: the tensor's name.
+ * @want: the request.
+ * @victim: name of the tensor that could not be evicted for it, which @err is of; or empty.
+ * @at: the next page to handle.
  * @end: the page after the last one.
- * @jobs: of it that have not ended.
- * @promised: pages that leave when kernels in streams have ended.
+ * @jobs: number of its jobs that have not ended.
+ * @promised: number of pages to be evicted when kernels in streams have ended.
  * @err: the first error, a negative errno.
- * @detached: nobody waits for it.
- * @done: it is not in the tensor's list any more.
+ * @detached: no caller waits for it.
+ * @done: it has been removed from the tensor's list.
  */
 struct annex_move {
 	struct annex_move *next;
@@ -53,43 +56,43 @@ struct annex_move {
 };
 
 /*
- * A move of tensor @t, whose caller sets @at, @end and @detached; NULL: no memory. With
- * annex_move_add() it begins.
+ * Make a move of tensor @t; NULL: no memory. The caller sets at, end and detached. annex_move_add()
+ * begins it.
  */
 struct annex_move *annex_move_new(struct annex_space *s, const struct tensor *t,
 				  const struct want *want);
 void annex_move_add(struct annex_space *s, struct tensor *t, struct annex_move *m,
 		    struct job_list *start);
 
-/* annex_move_wait(), which has @patience of @timeout_ms with several moves. */
+/* annex_move_wait() for several moves, which share @patience of @timeout_ms. */
 int annex_move_await(struct annex_move *move, struct annex_patience *patience, uint32_t timeout_ms);
 
-/* A tensor was freed: its moves end. */
+/* A tensor was freed: end its moves. */
 void annex_moves_cancel(struct annex_space *s, struct tensor *t);
 
-/* A kernel uses a tensor: what was to leave after those before it stays. */
+/* A kernel uses a tensor: cancel evictions that wait for earlier kernels. */
 void annex_moves_stay(struct annex_space *s, struct tensor *t, struct job_list *start);
 
-/* A page of a tensor came to rest, or a kernel has ended: its moves go on. */
+/* A page of a tensor is no longer busy, or a kernel has ended: continue its moves. */
 void annex_moves_go_on(struct annex_space *s, struct tensor *t, struct job_list *start);
 
 /*
- * Bring pages from @first on, whose copies below are neighbours as well, for @move or (NULL) for a
- * program that waits for them. The job waits for room: annex_room_made().
+ * Bring in pages from @first on, whose copies below are neighbours as well, for @move or (NULL) for
+ * a program that waits for them. The job waits for room: annex_room_made().
  */
 int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind kind,
 		  uint32_t first, uint32_t n);
 
-/* Make all pages of a tensor, which has none; some, if there is no memory. */
+/* Make all pages of a tensor without pages; fewer, if there is no memory. */
 void annex_move_make(struct annex_space *s, const struct tensor *t);
 
-/* A program waits for a page that is not in the device tier, and not busy: a job brings it. */
+/* A program waits for a page that is neither in the device tier nor busy: bring it in. */
 void annex_move_wanted(struct annex_space *s, uint32_t page);
 
 /*
- * Have neighbouring pages leave the device tier, those without a copy for @tier; or another tier
- * for @tier. @move may be NULL. Return: how many pages, from the first, were seen to; a negative
- * errno.
+ * Evict neighbouring pages from the device tier, pages without a copy to @tier; or move them from
+ * another tier to @tier. @move may be NULL. Return: number of pages, from the first, that were
+ * handled; a negative errno.
  */
 int annex_move_out(struct annex_space *s, struct annex_move *move, unsigned int tier,
 		   uint32_t first, uint32_t n, struct job_list *start);

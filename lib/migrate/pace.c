@@ -2,11 +2,11 @@
 #include <math.h>
 #include "pace.h"
 
-#define MEASURED (1u << 20) /* bytes, before a rate means something */
-#define STEADY (16u << 20) /* bytes, before it is preferred to that of a link that may have idled */
-#define SEVERAL 4u         /* transfers, that keep a device busy */
+#define MEASURED (1u << 20) /* bytes needed for a meaningful rate */
+#define STEADY (16u << 20)  /* bytes needed to prefer the rate with several transfers in flight */
+#define SEVERAL 4u          /* number of transfers that keep a device busy */
 
-/* The time since the last call is counted by what has been under way. */
+/* Add the time since the last call to the clocks, by the transfers in flight. */
 static void tick(struct pace *p, uint64_t now)
 {
 	bool several = p->active[0] + p->active[1] >= SEVERAL;
@@ -30,7 +30,7 @@ void annex_pace_begin(struct pace *p, bool out, struct passing *t, uint64_t now)
 		t->clocks[i] = p->clocks[out][i];
 }
 
-/* Its bytes have passed evenly, as long as it took. */
+/* Assume that its bytes have passed at a constant rate. */
 void annex_pace_end(struct pace *p, bool out, const struct passing *t, double bytes, uint64_t now)
 {
 	uint64_t all;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast bytes pass a link, each way alone and both ways at once. Callers lock, and tell the
+ * Measured rates of a link, in each direction alone and in both at once. Callers lock, and pass the
  * time.
  */
 #ifndef ANNEX_MIGRATE_PACE_H
@@ -9,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A transfer is under way; or several are, all of them in one direction; or in both. */
+/* With any transfer in flight; with several, all in one direction; with transfers in both. */
 enum { PACE_ANY, PACE_ALONE, PACE_BOTH, PACES };
 
 /**
- * struct pace - How fast a link is.
- * @active: transfers in and out under way.
- * @since: when the clocks were set last, in ns.
- * @clocks: time of each direction with such transfers, in ns.
- * @bytes: of each direction that passed in it.
+ * struct pace - Rates of a link.
+ * @active: number of transfers in flight, in and out.
+ * @since: time of the last update of the clocks, in ns.
+ * @clocks: for each direction, time with such transfers, in ns.
+ * @bytes: for each direction, bytes that passed in that time.
  */
 struct pace {
 	uint32_t active[2];
@@ -32,18 +32,18 @@ struct passing {
 
 void annex_pace_begin(struct pace *p, bool out, struct passing *t, uint64_t now);
 
-/* @bytes: that have passed; 0: it has failed. */
+/* @bytes: bytes that have passed; 0: it has failed. */
 void annex_pace_end(struct pace *p, bool out, const struct passing *t, double bytes, uint64_t now);
 
 /*
- * Bytes a second in or @out: while several transfers went in this direction alone, if those were
- * enough; else while any did; 0: not known.
+ * Rate in or @out in bytes per second: that with several transfers in this direction only, if
+ * enough bytes passed; otherwise that with any transfers; 0: unknown.
  */
 double annex_pace_rate(const struct pace *p, bool out);
 
 /*
- * Parts of these rates that both directions had at once, together, as struct annex_system's
- * @ssd_duplex; 2: not known.
+ * Sum of the fractions of these rates that both directions reach at once, as ssd_duplex of struct
+ * annex_system; 2: unknown.
  */
 double annex_pace_duplex(const struct pace *p);
 

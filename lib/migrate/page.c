@@ -32,7 +32,7 @@ uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t
 	return i;
 }
 
-/* The part of a page's tensor that is brought for one touch: where it begins, and its pages. */
+/* The part of a page's tensor that one page fault brings in: its first page, and *@n pages. */
 static uint32_t window(const struct annex_space *s, uint32_t page, uint32_t *n)
 {
 	const struct tensor *t = tensor_of(s, page);
@@ -90,16 +90,16 @@ static int rights_of(bool clean)
 }
 
 /*
- * The kernel splits the mapping where rights differ, up to vm.max_map_count parts. When it is too
- * much all pages are hidden, which makes it one part, but held ones, which a system call may use.
- * Rights follow the flags then, so these are changed first.
+ * The kernel splits the mapping where rights differ, up to vm.max_map_count parts. At that limit
+ * hide all pages, which makes it one part, except held pages, which a system call may use. Rights
+ * then follow the flags, so change these first.
  */
 static void start_over(struct annex_space *s)
 {
 	static uint32_t told;
 	uint32_t part;
 
-	/* Relaxed: nothing else is told by it. */
+	/* Relaxed: it orders no other memory. */
 	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
 		annex_log(ANNEX_LOG_WARNING,
 			  "space: pages are hidden in too many parts, so all are, slower: %m "
@@ -120,7 +120,7 @@ static void start_over(struct annex_space *s)
 	}
 }
 
-/* Pages of the file are mapped at once: each would fault by itself. */
+/* Map the file's pages at once, which avoids a fault for each. */
 static uint32_t put_guarded(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
 {
 	int rights = rights_of(clean);
@@ -140,7 +140,7 @@ static uint32_t put_guarded(struct annex_space *s, uint32_t first, uint32_t n, b
 	return n;
 }
 
-/* Return: how many pages could be shown before an error, or a page that already was. */
+/* Return: number of pages shown before an error, or before a page that was already shown. */
 static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
 {
 	struct uffdio_continue c = {
@@ -152,21 +152,21 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 		return n;
 	if (s->guard)
 		return put_guarded(s, first, n, clean);
-	/* A thread whose fault has not been read yet is woken when it is read. */
+	/* A thread whose fault has not been read yet is woken by its handling. */
 	if (!annex_pages_wanted(s, first, n))
 		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
 	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))
 		return n;
 	if (c.mapped > 0)
 		return (uint32_t)((uint64_t)c.mapped / ANNEX_MEM_PAGE);
-	/* EAGAIN: another thread changes the mappings. */
+	/* EAGAIN: another thread changes mappings. */
 	if (errno == EAGAIN)
 		return 0;
 	if (errno == EEXIST) {
 		wake(s, first, 1);
 		return 1;
 	}
-	/* Whoever touches it would come back for ever. */
+	/* An access would fault again and again. */
 	annex_log(ANNEX_LOG_WARNING, "space: a page is not shown: %m");
 	annex_pages_fence(s, first, 1);
 	return 1;
@@ -198,7 +198,7 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 
 bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 {
-	/* Also what a program has locked in memory. */
+	/* Also pages that a program has locked in memory. */
 	if (!s->frames && !s->guard &&
 	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED)) {
 		annex_log(ANNEX_LOG_WARNING, "space: pages stay, as they cannot be hidden: %m");
@@ -214,7 +214,7 @@ bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 	return true;
 }
 
-/* Without its pages the file would be zeroes there, for all to see. */
+/* Hide mapped pages, which would read as zeroes when the file's pages are freed. */
 static void hide_shown(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	uint32_t end = first + n, part;
@@ -267,7 +267,7 @@ void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n)
 	}
 }
 
-/* Pages that are not shown stay hidden: they are shown as what they are then. */
+/* Make guarded pages writable. Pages that are not shown stay hidden. */
 static void dirty_guarded(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	uint32_t end = first + n, part;
@@ -322,7 +322,7 @@ void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n)
 		part = annex_pages_alike(s, first, end - first, PAGE_FENCED);
 		if (!(s->pages[first].flags & PAGE_FENCED))
 			continue;
-		/* A guarded one is hidden until it is shown. */
+		/* A guarded page stays hidden until it is shown. */
 		if (!s->guard && !protect(s, first, part, rights_of(false)))
 			annex_log(ANNEX_LOG_WARNING, "space: pages cannot be used: %m");
 		for (uint32_t i = first; i < first + part; i++)

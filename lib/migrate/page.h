@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of a space: what programs see of them, and their copies below. The space's lock is held.
+ * Pages of a space: their mappings for programs, and their copies below. The space's lock is held.
  */
 #ifndef ANNEX_MIGRATE_PAGE_H
 #define ANNEX_MIGRATE_PAGE_H
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include "space.h"
 
-/* Of UFFDIO_CONTINUE, since Linux 6.4; not in all headers: pages are clean. */
+/* Mode of UFFDIO_CONTINUE: map pages write-protected. Since Linux 6.4; not in all headers. */
 #define CONTINUE_MODE_WP (1ull << 1)
 
 /* Since Linux 5.14; not in all headers. */
@@ -17,38 +17,38 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Neighbours from @first on, @n at most, that agree in @mask of their flags with the first. */
+/* Number of neighbours from @first on, at most @n, whose flags agree with the first in @mask. */
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);
 
-/* Pages like @page in @mask around it, neighbours of each other, that one touch brings. */
+/* Neighbours around @page that agree with it in @mask, and that one page fault brings in. */
 uint32_t annex_pages_around(const struct annex_space *s, uint32_t page, uint8_t mask, uint32_t *n);
 
 /* Whether a program waits for one of them. */
 bool annex_pages_wanted(const struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Show pages that are in the device tier, and are not busy, to programs. */
+/* Map pages that are in the device tier, and are not busy, for programs. */
 void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Programs do not see them any more, and wait if they want them. Return: false: they still do. */
+/* Unmap pages from programs, which then wait if they access them. Return: false: it failed. */
 bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n);
 
 /*
- * Give their memory back, and all mappings of it: of busy pages, also without the lock; and, with
- * it, that they are not in the device tier any more.
+ * Free the memory of pages with all mappings of it, for busy pages also without the lock; and
+ * record that they are no longer in the device tier, with the lock.
  */
 void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Both. Their data must be elsewhere, or not be wanted. */
+/* Both. Their data must have a copy, or not be needed. */
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Their copies below are no longer good. */
+/* Invalidate and free their copies below. */
 void annex_pages_forget(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* Somebody is about to write shown ones: they are no longer clean. */
+/* Make mapped pages writable: they are no longer clean. */
 void annex_pages_dirty(struct annex_space *s, uint32_t first, uint32_t n);
 
-/* A program that touches them has a SIGSEGV; and no more. */
+/* Let accesses of programs end with a SIGSEGV; undo that. */
 void annex_pages_fence(struct annex_space *s, uint32_t first, uint32_t n);
 void annex_pages_unfence(struct annex_space *s, uint32_t first, uint32_t n);
 

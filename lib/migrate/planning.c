@@ -30,7 +30,7 @@ static void *run(void *arg)
 		annex_log(p->once ? ANNEX_LOG_INFO : ANNEX_LOG_WARNING,
 			  "exec: no plan by %s, so tensors move when they are used: %s",
 			  p->policy->name, annex_last_error());
-	/* Release: the plan is there; pairs with annex_planning_ended(). */
+	/* Release: the plan comes before; pairs with annex_planning_ended(). */
 	annex_atomic_store(&p->done, 1u, ANNEX_RELEASE);
 	return NULL;
 }
@@ -57,7 +57,7 @@ int annex_planning_start(struct planning *p, const struct annex_policy *policy,
 
 bool annex_planning_ended(const struct planning *p)
 {
-	/* Acquire: pairs with the thread's end. */
+	/* Acquire: pairs with run(). */
 	return p->running && annex_atomic_load(&p->done, ANNEX_ACQUIRE);
 }
 

@@ -11,9 +11,16 @@
 
 /**
  * struct planning - A thread that makes a plan.
- * @log: the iteration that the plan is made from.
- * @once: of a kind that was seen once. If it fails, that is no warning yet.
+ * @policy: the policy that makes it.
+ * @sys: the system that it is for.
+ * @log: the iteration that it is made from.
+ * @trace: the trace of that iteration.
+ * @plan: the plan.
+ * @thread: the thread.
  * @done: the thread has ended; @plan or @err is set.
+ * @running: @thread was started and not joined.
+ * @once: the kind of iteration occurred once. A failure is then no warning.
+ * @err: 0, or the error.
  */
 struct planning {
 	const struct annex_policy *policy;
@@ -32,11 +39,11 @@ int annex_planning_start(struct planning *p, const struct annex_policy *policy,
 			 const struct annex_system *sys, const struct iteration_log *log,
 			 bool once);
 
-/* Whether it has come to its end, which annex_planning_join() then takes. */
+/* Whether the thread has ended; wait for its end. */
 bool annex_planning_ended(const struct planning *p);
 void annex_planning_join(struct planning *p);
 
-/* Waits for it if it runs. */
+/* Wait for the thread if it runs, and free the plan. */
 void annex_planning_clear(struct planning *p);
 
 #endif

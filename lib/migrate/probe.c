@@ -7,7 +7,7 @@
 #include "request.h"
 #include "tensor.h"
 
-/* Return: false: its pages are shown still, or not in the device tier. */
+/* Return: false: some of its pages are still shown, or not in the device tier. */
 static bool hide(struct annex_space *s, const void *ptr)
 {
 	bool hidden = false;
@@ -22,7 +22,7 @@ static bool hide(struct annex_space *s, const void *ptr)
 	return hidden;
 }
 
-/* Move the probe's tensor, and wait until it is there. */
+/* Move the probe's tensor, and wait. */
 static int move(struct annex_space *s, void *ptr, unsigned int to, uint32_t timeout_ms)
 {
 	struct want want = {.to = (uint8_t)to, .urgent = to == ANNEX_TIER_GPU, .most = UINT32_MAX};
@@ -66,7 +66,7 @@ void annex_probe(struct annex_space *s, unsigned int tier, struct probes *p, uin
 
 	if (s->frames || p->n == PROBES || annex_alloc(s, "probe", s->opts.fault_bytes, &ptr))
 		return;
-	/* Held, it comes although it is empty, and stays while it is hidden. */
+	/* A held tensor gets pages although it is empty, and keeps them while it is hidden. */
 	if (!annex_tensor_hold(s, ptr, true, false)) {
 		bool there = !move(s, ptr, ANNEX_TIER_GPU, timeout_ms);
 

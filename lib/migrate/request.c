@@ -9,9 +9,9 @@
 #include "request.h"
 #include "room.h"
 
-#define PAGE_MS 60000u /* for the page of a small tensor to come */
+#define PAGE_MS 60000u /* time limit for bringing in the page of a small tensor */
 
-/* Pages are wanted: jobs that were to take them away, and have not begun, do not begin. */
+/* Cancel evictions of these pages that have not begun. */
 static void recall(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {
@@ -45,7 +45,7 @@ static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const s
 		recall(s, first, n);
 	if (s->ended.head)
 		annex_jobs_settle(s, start);
-	/* Pages that are wanted soon are not those that leave next. */
+	/* Pages that are needed soon should not be evicted next. */
 	if (want->to == ANNEX_TIER_GPU)
 		annex_tensor_use(s, t);
 	if (move)
@@ -68,7 +68,7 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 	err = begin(s, ptr, bytes, want, move ? &m : NULL, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
-	/* It may be in the space itself: who handles its fault needs the lock. */
+	/* *@move may be in the space itself: the handler of its fault needs the lock. */
 	if (move && !err)
 		*move = m;
 	return err;
@@ -93,7 +93,7 @@ int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsi
 	return annex_move_begin(s, ptr, bytes, &want, move);
 }
 
-/* A page comes for a caller that holds it, and then touches it: a fault could not tell an error. */
+/* Bring in a held page before the caller accesses it: a page fault could not return an error. */
 static int bring_page(struct annex_space *s, void *p, uint64_t bytes)
 {
 	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = UINT32_MAX};
@@ -108,7 +108,7 @@ static int bring_page(struct annex_space *s, void *p, uint64_t bytes)
 	return err;
 }
 
-/* The place of a small tensor that was freed becomes zeroes. */
+/* Zero the place of a freed small tensor. */
 static int clear(struct annex_space *s, void *p, uint64_t bytes)
 {
 	int err = annex_hold(s, p);
@@ -167,7 +167,7 @@ int annex_free(struct annex_space *s, void *ptr)
 	return t ? 0 : annex_fail(-EINVAL, "free: no tensor begins at %p", ptr);
 }
 
-/* From now on nobody sees which of its pages are written. */
+/* Count all of its pages as dirty: writes are not detected from now on. */
 static void may_be_written(struct annex_space *s, const struct tensor *t)
 {
 	uint8_t both = PAGE_DEVICE | PAGE_BELOW;
@@ -224,14 +224,14 @@ int annex_tensor_write(struct annex_space *s, const void *ptr)
 	return t ? 0 : annex_fail(-EINVAL, "write: %p is in no tensor", ptr);
 }
 
-/* @flies: a kernel in a stream does. */
+/* @flies: the holder is a kernel in a stream. */
 static void take_hold(struct annex_space *s, struct tensor *t, bool writes, bool flies,
 		      struct job_list *start)
 {
 	t->holds++;
 	t->writers += writes;
 	t->flights += flies;
-	/* Where the kernel's touches are not heard of, it may write what is held. */
+	/* If accesses by the kernel are not detected, it may write held tensors. */
 	if (writes && s->user_only)
 		may_be_written(s, t);
 	annex_moves_stay(s, t, start);

@@ -11,30 +11,29 @@
 #include "room.h"
 #include "tier.h"
 
-/* One part in so many of the budget is kept free for those who do not say beforehand. */
+/* 1/SPARE of the device tier stays free for page faults. */
 #define SPARE 64u
 
 /*
- * Parts that faults bring, and that stay however much is held: an instruction may touch several
- * before it ends, and would touch the first again for ever if it left for the last.
+ * Bytes of so many page faults stay resident however much is held: an instruction may access
+ * several pages, and would never end if the first were evicted for the last.
  */
 #define FAULT_PARTS 4u
 
-/* It is in the device tier, and in one below. */
+/* Whether it is in the device tier, with a copy below. */
 static bool is_clean(const struct page *p)
 {
 	return (p->flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY)) == (PAGE_DEVICE | PAGE_BELOW);
 }
 
-/* Round and round, so that a search does not look again at pages that the last one passed. */
+/* Search in a circle, so that a search skips pages that the last one has passed. */
 static uint32_t next_place(struct annex_space *s)
 {
 	s->hand = s->hand + 1 < s->n_pages ? s->hand + 1 : 0;
 	return s->hand;
 }
 
-/* Copies below of pages that are in the device tier as well give up their room, where it is of use.
- */
+/* Free copies below of pages that are in the device tier, if that makes room for a write. */
 static bool give_copies_up(struct annex_space *s)
 {
 	uint32_t given = 0;
@@ -55,7 +54,7 @@ static bool may_leave(const struct tensor *t)
 	return !t->holds && t->resident > t->leaving;
 }
 
-/* The one that was used longest ago, of those with pages that may leave. */
+/* The least recently used tensor with pages that may be evicted. */
 static struct tensor *oldest(struct annex_space *s)
 {
 	uint32_t i = s->used.oldest;
@@ -65,7 +64,7 @@ static struct tensor *oldest(struct annex_space *s)
 	return i == NO_TENSOR ? NULL : &s->tensors[i];
 }
 
-/* One with pages that may leave without being written; *@first is one of them. */
+/* A tensor with pages that may be evicted without a write; *@first is one of them. */
 static struct tensor *clean_one(struct annex_space *s, uint32_t *first)
 {
 	for (uint32_t k = 0; k < s->n_pages && s->with_copy; k++) {
@@ -76,7 +75,7 @@ static struct tensor *clean_one(struct annex_space *s, uint32_t *first)
 	return NULL;
 }
 
-/* The next page of it that may leave, round and round. There is one. */
+/* The next page of a tensor that may be evicted, in a circle. There must be one. */
 static uint32_t next_page(struct annex_space *s, struct tensor *t)
 {
 	uint32_t i = t->hand;
@@ -90,7 +89,7 @@ static uint32_t next_page(struct annex_space *s, struct tensor *t)
 	return i;
 }
 
-/* Some pages begin to leave, at most @want. Return: how many; 0: none can. */
+/* Begin to evict pages, at most @want. Return: their number; 0: none can be evicted. */
 static uint32_t reclaim(struct annex_space *s, uint32_t want, struct job_list *start)
 {
 	struct tensor *t = oldest(s);
@@ -120,7 +119,7 @@ static uint32_t reclaim(struct annex_space *s, uint32_t want, struct job_list *s
 	return (uint32_t)rc;
 }
 
-/* How many of @want pages may leave for a fault, or ahead of the next ones. */
+/* Number of pages, at most @want, that may be evicted for a page fault, or ahead of the next. */
 static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
 {
 	uint32_t floor = FAULT_PARTS * (s->opts.fault_bytes / ANNEX_MEM_PAGE), held = 0, loose = 0;
@@ -138,8 +137,8 @@ static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
 }
 
 /*
- * Have enough leave for @need more pages; @fault: for one that a program touches. Return: whether
- * that many will have, or have, left.
+ * Evict enough for @need more pages; @fault: for a page fault. Return: whether that many pages are
+ * free, or being evicted.
  */
 static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct job_list *start)
 {
@@ -156,14 +155,14 @@ static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct j
 	return true;
 }
 
-/* Pages by which the device tier grows with it. */
+/* Number of pages by which the device tier grows with a job. */
 static uint32_t cost(const struct annex_space *s, const struct job *job)
 {
 	return s->frames ? annex_frames_cost(s, job->page, job->n) : job->n;
 }
 
-/* Evict for the job. Leaving pages may take a frame along that it has pages in. Return: its cost in
- * the end. */
+/* Evict for the job. That may also free a frame in which it has pages. Return: its cost
+ * afterwards. */
 static uint32_t make_room_for(struct annex_space *s, const struct job *job, struct job_list *start)
 {
 	uint32_t need;
@@ -174,7 +173,7 @@ static uint32_t make_room_for(struct annex_space *s, const struct job *job, stru
 	return cost(s, job);
 }
 
-/* A job that is to bring pages counts from now on. */
+/* Charge the pages of a job to the device tier. */
 static void charge(struct annex_space *s, const struct job *job)
 {
 	if (s->frames)
@@ -183,7 +182,7 @@ static void charge(struct annex_space *s, const struct job *job)
 		s->device += job->n;
 }
 
-/* Charge a job to the device tier. Zeroes are there then, if no link brings them. */
+/* Admit a job. Without a link its zeroes are in the device tier at once. */
 static void admit(struct annex_space *s, struct job *job, struct job_list *start)
 {
 	charge(s, job);
@@ -211,7 +210,8 @@ void annex_room_drop(struct annex_space *s, const struct tensor *t)
 	s->waiting = left;
 }
 
-/* Why nothing can leave, of tensor *@victim: writes have failed; or (NULL) all tiers are full. */
+/* Error because of which no page can be evicted: failed writes of tensor *@victim; or (NULL) all
+ * tiers are full. */
 static int why_not(const struct annex_space *s, const char **victim)
 {
 	*victim = NULL;
@@ -223,7 +223,7 @@ static int why_not(const struct annex_space *s, const char **victim)
 	return -ENOSPC;
 }
 
-/* The job fails. */
+/* Fail a job. */
 static void refuse(struct annex_space *s, struct job *job)
 {
 	const char *victim;
@@ -234,7 +234,7 @@ static void refuse(struct annex_space *s, struct job *job)
 		snprintf(job->move->victim, sizeof(job->move->victim), "%s", victim);
 }
 
-/* More is held than there is to be, and a program would wait for ever. */
+/* Exceed the budget: all other pages are held, and a program would wait for ever. */
 static void exceed(struct annex_space *s, const struct job *job)
 {
 	uint64_t over = pages_bytes(s->device + cost(s, job) - s->budget);
@@ -248,8 +248,8 @@ static void exceed(struct annex_space *s, const struct job *job)
 		  annex_tensor_name(tensor_of(s, job->page)), (ull)pages_bytes(s->budget));
 }
 
-/* A job that there is no room for, and nothing can leave. Return: whether it goes on all the same.
- */
+/* Handle a job without room when no page can be evicted. Return: whether to admit it
+ * nevertheless. */
 static bool without_room(struct annex_space *s, struct job *job)
 {
 	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1);
@@ -267,7 +267,7 @@ static bool without_room(struct annex_space *s, struct job *job)
 	return true;
 }
 
-/* Whether something is on its way, after which there may be room. */
+/* Whether there may be room when jobs in flight have ended. */
 static bool moves(const struct annex_space *s)
 {
 	return s->jobs > s->waiting.n;
@@ -287,11 +287,11 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 		    (s->leaving || moves(s) || !without_room(s, job)))
 			break;
 		admit(s, annex_jobs_take(&s->waiting), start);
-		/* Its pages may have to leave for the next one: it ends first. */
+		/* Finish this job before admitting the next, which may evict its pages. */
 		if (s->ended.head)
 			return;
 	}
-	/* Where nobody faults, all say so beforehand. */
+	/* In a GPU's memory there are no page faults. */
 	if (!s->frames && s->device + spare > s->budget + s->leaving)
 		make_room(s, spare, true, start);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room in the device tier: who gets it, and who leaves for it. The space's lock is held.
+ * Room in the device tier: admission of jobs, and eviction for them. The space's lock is held.
  */
 #ifndef ANNEX_MIGRATE_ROOM_H
 #define ANNEX_MIGRATE_ROOM_H
@@ -8,12 +8,12 @@
 #include "space.h"
 
 /*
- * There may be room: jobs that wait for it are admitted, until one of them is in @ended of the
- * space; pages that are to leave for them begin to. Called by annex_jobs_settle() alone.
+ * Admit waiting jobs while there is room, until one of them is in @ended of the space, and begin
+ * evictions for the others. Called only by annex_jobs_settle().
  */
 void annex_room_made(struct annex_space *s, struct job_list *start);
 
-/* Jobs of tensor @t, or (NULL) all, wait for room no longer, and are in @ended of the space. */
+/* Cancel waiting jobs of tensor @t, or (NULL) all, and put them into @ended of the space. */
 void annex_room_drop(struct annex_space *s, const struct tensor *t);
 
 #endif

@@ -25,7 +25,7 @@ static bool is_taken(const struct runs *r, uint32_t i)
 	return r->taken[i / BITS] >> i % BITS & 1;
 }
 
-/* The first page from @i on, below @end, that is taken, or that is not; @end: none. */
+/* The first allocated (or free) page from @i on, below @end; @end: none. */
 static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken)
 {
 	while (i < end) {
@@ -41,8 +41,7 @@ static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken)
 	return end;
 }
 
-/* The first run of at least @least pages in [@from, @end), no longer than @want; 0: there is none.
- */
+/* The first run of at least @least free pages in [@from, @end), at most @want; 0: none. */
 static uint32_t search(const struct runs *r, uint32_t from, uint32_t end, uint32_t least,
 		       uint32_t want, uint32_t *first)
 {
@@ -59,7 +58,7 @@ static uint32_t search(const struct runs *r, uint32_t from, uint32_t end, uint32
 	return 0;
 }
 
-/* Searches return to the first page from here, unless pages below are too scattered. */
+/* Page from which searches return to the first page, unless free pages below are too scattered. */
 static uint32_t window(const struct runs *r)
 {
 	uint64_t pages = 2 * (uint64_t)(r->n - r->free) + RUNS_SLACK;
@@ -73,7 +72,7 @@ static uint32_t take(struct runs *r, uint32_t least, uint32_t want, uint32_t *fi
 
 	if (want && r->free >= least)
 		n = search(r, r->hand, end, least, want, first);
-	/* A run may begin before the hand and end behind it. */
+	/* A run may begin before the hand and end after it. */
 	if (!n && want && r->free >= least)
 		n = search(r, 0, end, least, want, first);
 	if (!n && want && r->free >= least)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of a tier, given out in runs of neighbours.
+ * Pages of a tier, allocated in runs of neighbours.
  */
 #ifndef ANNEX_MIGRATE_RUNS_H
 #define ANNEX_MIGRATE_RUNS_H
@@ -12,12 +12,14 @@
 #define RUNS_SLACK 4096u            /* pages: 16 MiB */
 
 /**
- * struct runs - Which of @n pages are taken, a bit each.
- * @free: how many are not.
- * @hand: where the next search begins: behind the last run, so that what is taken together lies
- * together. It returns to the first page behind twice as many pages as are taken, and RUNS_SLACK: a
- * sparse file stays near the bytes that are stored in it.
- * @low: or before any run that has been given back, so that few pages are ever used.
+ * struct runs - A bitmap of allocated pages.
+ * @taken: a bit for each page: it is allocated.
+ * @n: number of pages.
+ * @free: number of free pages.
+ * @hand: page at which the next search begins: after the last run, so that runs that are allocated
+ *	one after the other are neighbours. It returns to the first page after twice the number of
+ *	allocated pages plus RUNS_SLACK, so that a sparse file stays small.
+ * @low: the next search begins no later than any freed run, so that few pages are ever used.
  */
 struct runs {
 	uint64_t *taken;
@@ -28,10 +30,10 @@ struct runs {
 int annex_runs_init(struct runs *r, uint32_t n, bool low);
 void annex_runs_fini(struct runs *r);
 
-/* Up to @want neighbours: how many there are, at *@first; 0: none is free. */
+/* Allocate up to @want neighbours from *@first on. Return: their number; 0: no page is free. */
 uint32_t annex_runs_take(struct runs *r, uint32_t want, uint32_t *first);
 
-/* @want neighbours or none: as annex_runs_take(). */
+/* As annex_runs_take(), but @want neighbours or none. */
 uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first);
 
 void annex_runs_give(struct runs *r, uint32_t first, uint32_t n);

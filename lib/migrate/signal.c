@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A handler that a program installs over ours may call ours for faults that are not its own: ours
- * must not call it back then. So each time when ours is installed over another one it is another
- * function, which knows the action that it covers: a fault is handed down from one to the next.
+ * A handler that a program installs over ours may call ours for other faults; ours must not call it
+ * back then. So each time that ours is installed over another one, it is a new function, which
+ * knows the action that it covers: a fault is passed down from one to the next.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,14 +21,14 @@
 
 #define LEVELS 8u
 
-/* The actions that ours cover. One is written before the kernel knows of the handler above it. */
+/* The actions that ours cover. Each is written before the handler above it is installed. */
 static struct sigaction covered[LEVELS];
-static unsigned int levels; /* handlers of ours that others may call */
+static unsigned int levels; /* number of handlers of ours that other handlers may call */
 static bool told;
 static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Where the processor does not tell, a read counts as a write, which is slower. */
+/* If the processor does not report it, a read counts as a write, which is slower. */
 static bool is_write(const void *context)
 {
 #if defined(__x86_64__)
@@ -55,7 +55,7 @@ static bool is_write(const void *context)
 #endif
 }
 
-/* As the kernel would have called it. */
+/* Call an action as the kernel would. */
 static void call(const struct sigaction *action, int sig, siginfo_t *info, void *context)
 {
 	sigset_t mask = action->sa_mask;
@@ -83,14 +83,14 @@ static void hand_down(const struct sigaction *action, int sig, siginfo_t *info, 
 	if (!ignored && action->sa_handler != SIG_DFL) {
 		call(action, sig, info, context);
 	} else if (of_kernel || !ignored) {
-		/* It comes again, and ends the process as it would have without us. */
+		/* The access faults again and ends the process, as without our handler. */
 		signal(sig, SIG_DFL);
 		if (!of_kernel)
 			raise(sig);
 	}
 }
 
-/* Only async-signal-safe calls here: the program may be anywhere. */
+/* Only async-signal-safe calls: the program may be interrupted anywhere. */
 static void on_fault(unsigned int level, int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -137,7 +137,7 @@ static void begin(void)
 	pthread_atfork(take_lock, drop_lock, drop_lock);
 }
 
-/* Return: the level of one of ours; LEVELS: it is another's. */
+/* Return: the level of one of our handlers; LEVELS: another handler. */
 static unsigned int level_of(const struct sigaction *action)
 {
 	unsigned int i = 0;
@@ -149,7 +149,7 @@ static unsigned int level_of(const struct sigaction *action)
 	return i;
 }
 
-/* Install the next one over @now; or the last one, which no default action calls. */
+/* Install the next handler over @now; over a default action, which calls none, the last again. */
 static int cover(const struct sigaction *now)
 {
 	struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
@@ -181,7 +181,7 @@ int annex_signal_keep(void)
 		err = -errno;
 	level = level_of(&now);
 	if (!err && level < LEVELS)
-		levels = level + 1; /* others have been taken away */
+		levels = level + 1; /* handlers above were removed */
 	else if (!err)
 		err = cover(&now);
 	tell = err && !told;

@@ -45,7 +45,7 @@ static int check_sizes(struct annex_space_opts *o)
 	return 0;
 }
 
-/* Of a GPU everything is in whole frames. */
+/* With a GPU all sizes are whole frames. */
 static int check_frames(struct annex_space_opts *o)
 {
 	uint64_t frame = o->frames->bytes, least;
@@ -99,7 +99,7 @@ static void *map_file(const struct annex_space *s)
 static int make_range(struct annex_space *s)
 {
 	if (s->opts.frames) {
-		/* A prefetch brings zeroes, too: no touch would. */
+		/* A prefetch makes zeroes, too, since accesses by the kernel would not. */
 		s->user_only = true;
 		return annex_frames_start(s);
 	}
@@ -114,10 +114,10 @@ static int make_range(struct annex_space *s)
 				  "space: no %llu bytes of addresses: raise ulimit -v, "
 				  "or make the storage smaller",
 				  (ull)s->opts.size);
-	/* A child would see pages come and go that nobody brings for it. */
+	/* In a child, page faults on this mapping would not be handled. */
 	madvise(s->base, s->opts.size, MADV_DONTFORK);
 	madvise(s->alias, s->opts.size, MADV_DONTFORK);
-	/* Transfers use a page once: they must not make it look frequently used. */
+	/* Transfers use a page once, which must not count as frequent use. */
 	madvise(s->alias, s->opts.size, MADV_SEQUENTIAL);
 	return annex_watch_start(s);
 }
@@ -142,7 +142,7 @@ static int make_tables(struct annex_space *s)
 	return 0;
 }
 
-/* A GPU copies from and to pinned memory faster; where it cannot be pinned, not. */
+/* Pin memory, if possible, for faster copies by a GPU. */
 static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t bytes)
 {
 	const struct annex_frames *f = s->opts.frames;
@@ -156,7 +156,8 @@ static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t 
 			  annex_tier_name(tier), annex_last_error());
 }
 
-/* The threads that copy between the device tier and @tier; in its own, they make pages. */
+/* Start the threads that copy between the device tier and @tier; those of the device tier make
+ * pages. */
 static int start_link(struct annex_space *s, unsigned int tier, double rate)
 {
 	struct link *link = &s->copies[tier];
@@ -168,7 +169,7 @@ static int start_link(struct annex_space *s, unsigned int tier, double rate)
 	return err;
 }
 
-/* A tier that is memory: its pages, and the threads that copy. */
+/* Add a tier that is memory, with the threads that copy. */
 static int add_memory(struct annex_space *s, unsigned int tier, void *arena, uint64_t bytes,
 		      double rate)
 {
@@ -212,7 +213,7 @@ static int add_cxl(struct annex_space *s)
 	void *p;
 	int err = annex_hdm_alloc(s->opts.cxl, s->opts.cxl_bytes, ANNEX_MEM_PAGE, NULL, &p);
 
-	/* Stores reach it directly. */
+	/* Devices of stores access it directly. */
 	if (!err && s->opts.n_stores) {
 		err = hdm_hold(s->opts.cxl, p, s->opts.cxl_bytes);
 		if (err)
@@ -263,7 +264,7 @@ static int build(struct annex_space *s)
 	return err || s->frames ? err : annex_fault_start(s);
 }
 
-/* Release the memory that devices may have been working with. */
+/* Release memory that devices have accessed. */
 static void release_memory(struct annex_space *s)
 {
 	for (unsigned int i = ANNEX_TIER_HOST; i < ANNEX_TIER_SSD; i++)
@@ -279,12 +280,12 @@ static void release_memory(struct annex_space *s)
 		annex_hdm_free(s->opts.cxl, s->tiers[ANNEX_TIER_CXL].arena);
 	if (s->alias)
 		munmap(s->alias, s->opts.size);
-	/* A child that was forked may have the file for longer. */
+	/* A forked child may keep the file open. */
 	if (s->file >= 0 && ftruncate(s->file, 0))
 		annex_log(ANNEX_LOG_WARNING, "space: its memory is not given back: %m");
 }
 
-/* Whatever there is of it. Nothing moves. */
+/* Free a space, also a partial one, without jobs. */
 static void release(struct annex_space *s)
 {
 	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
@@ -346,7 +347,7 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 	return 0;
 }
 
-/* Transfers under way end within their devices' time limits; jobs that wait do not begin. */
+/* Cancel waiting jobs, and wait for transfers in flight, which end within their time limits. */
 static void settle(struct annex_space *s)
 {
 	struct job_list start = {0};
@@ -385,7 +386,7 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 				  (ull)device, (ull)least, (ull)s->opts.size);
 	pthread_mutex_lock(&s->lock);
 	s->budget = (uint32_t)(device / ANNEX_MEM_PAGE);
-	if (s->frames) { /* whole ones */
+	if (s->frames) { /* in whole frames */
 		s->budget += -s->budget & (s->frame_pages - 1);
 		annex_frames_limit(s, s->budget);
 	}
@@ -434,6 +435,6 @@ void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
 	for (unsigned int i = ANNEX_TIER_SSD; i < ANNEX_TIERS; i++)
 		now.stored += pages_bytes(s->tiers[i].used);
 	pthread_mutex_unlock(&s->lock);
-	/* It may be in the space itself: who handles its fault needs the lock. */
+	/* *@out may be in the space itself: the handler of its fault needs the lock. */
 	*out = now;
 }

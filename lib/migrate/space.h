@@ -2,17 +2,18 @@
 /*
  * The parts of a space.
  *
- * The address range is a file in memory, mapped twice. Programs use @base; there a page is absent
- * until it has been shown (userfaultfd). Devices use @alias, where a page is mapped while it is
- * moved, and no longer: so none counts twice. Processors copy from and to the file. A page of it is
- * taken from the system when it is first written, and given back when a hole is punched: the file's
- * pages are the device tier.
+ * The address range is a file in memory, mapped twice. Programs use @base, where a page is absent
+ * until it has been shown (userfaultfd). Devices use @alias, where a page is mapped only while it
+ * is moved, so that no page counts twice. Processors copy from and to the file. A page of the file
+ * is allocated on its first write, and freed by punching a hole: the file's pages are the device
+ * tier.
  *
- * Where userfaultfd is refused, a page that is not shown has no access rights at @base, and a page
- * that is clean can be read only: a SIGSEGV tells of a touch (guard.h).
+ * If userfaultfd is refused, a page that is not shown has no access rights at @base, and a clean
+ * page is read-only: accesses are detected by SIGSEGV (guard.h).
  *
- * With opts.frames, @base is addresses of a GPU instead (frames.h), where nobody sees who touches
- * what: there is no @file, no @alias and no userfaultfd, and programs say beforehand what they use.
+ * With opts.frames, @base is addresses of a GPU instead (frames.h), where accesses are not
+ * detected: there is no @file, no @alias and no userfaultfd, and programs announce the tensors that
+ * they use.
  */
 #ifndef ANNEX_MIGRATE_SPACE_H
 #define ANNEX_MIGRATE_SPACE_H
@@ -26,26 +27,26 @@
 #define NO_TIER UINT8_MAX
 
 #define NO_TENSOR UINT32_MAX /* in an order */
-#define SHARED_PAGES 16u     /* that small tensors are given places in together */
-#define SMALL 64u            /* bytes of such a place */
+#define SHARED_PAGES 16u     /* pages of a tensor that small tensors share */
+#define SMALL 64u            /* bytes of a place in them */
 #define PLACES (SHARED_PAGES * ANNEX_MEM_PAGE / SMALL)
 #define SIZES 64u /* lists of kept tensors, by a hash of their size */
 
-/* Of a page that is neither in the device tier nor below, all bytes are zero. */
+/* A page that is neither in the device tier nor below is all zeroes. */
 #define PAGE_DEVICE 1u  /* it is in the device tier */
-#define PAGE_BELOW 2u   /* there is a copy in @tier at @loc that is as good */
+#define PAGE_BELOW 2u   /* there is a valid copy in @tier at @loc */
 #define PAGE_BUSY 4u    /* a job moves it */
-#define PAGE_SHOWN 8u   /* programs see it */
+#define PAGE_SHOWN 8u   /* it is mapped for programs */
 #define PAGE_CLEAN 16u  /* a write to it faults */
 #define PAGE_WANTED 32u /* a program waits for it */
-#define PAGE_FENCED 64u /* a touch of it is a SIGSEGV */
+#define PAGE_FENCED 64u /* an access to it is a SIGSEGV */
 
 /**
- * struct page - Where a page is.
+ * struct page - Location of a page.
  * @tensor: number of its tensor, from 1; 0: none.
- * @loc: of PAGE_BELOW: page number in the tier.
- * @crc: of the copy below, where the space has checksums.
- * @tier: of PAGE_BELOW.
+ * @loc: with PAGE_BELOW: page number in @tier.
+ * @crc: checksum of the copy below, if the space has checksums.
+ * @tier: with PAGE_BELOW: tier of the copy.
  * @flags: PAGE_*.
  */
 struct page {
@@ -58,30 +59,32 @@ struct page {
 
 /**
  * struct tensor - Neighbouring pages that were allocated together.
- * @moves: requests that are not done.
- * @serial: its number among all that there ever were.
+ * @name: its name, or NULL.
+ * @moves: moves that are not done.
+ * @serial: serial number among all tensors of the space.
  * @first: its first page.
- * @n: its pages; 0: the entry is free.
- * @hand: the page that reclaiming goes on with.
- * @holds: how often it is held, to stay.
- * @writers: of these, holders that may write it, unseen.
- * @flights: of @holds, those of kernels in streams: also when it is freed they must have ended.
- * @jobs: that move its pages.
- * @resident: its pages in the device tier.
- * @leaving: of these, pages on their way out.
- * @older: the tensor that was used, or kept, before it, by index.
- * @newer: the tensor after it.
- * @parts: of pages that small tensors share: how many of them live.
- * @fill: places given out to small tensors.
- * @next: of those with places that are free, by index. @previous: likewise.
- * @starts: a bit for each place where a small tensor begins.
- * @taken: a bit for each place that one has.
- * @dirty: a place has been given back, which may not be zero.
+ * @n: number of its pages; 0: the entry is free.
+ * @hand: the page at which reclaim continues.
+ * @holds: number of holds.
+ * @writers: number of holds that may write it undetected.
+ * @flights: number of holds by kernels in streams; it is freed only after these have ended.
+ * @jobs: number of jobs that move its pages.
+ * @resident: number of its pages in the device tier.
+ * @leaving: of these, pages being evicted.
+ * @older: index of the tensor that was used, or kept, before it.
+ * @newer: index of the tensor after it.
+ * @parts: number of live small tensors that share it.
+ * @fill: number of places allocated to small tensors so far.
+ * @next: index of the next shared tensor with free places.
+ * @previous: index of the previous one.
+ * @starts: a bit for each place at which a small tensor begins.
+ * @taken: a bit for each allocated place.
  * @shared: small tensors share it.
- * @any: its bytes were anything when it was made.
+ * @dirty: a place has been freed, which may not be zero.
+ * @any: it was allocated with undefined contents.
  * @live: it has not been freed.
  * @kept: it has been freed, or was made @ahead, and its pages wait for the next @any of its size.
- * @ahead: no program has had it: its pages are being made.
+ * @ahead: no program has had it yet: its pages are being made.
  */
 struct tensor {
 	char *name;
@@ -98,19 +101,20 @@ struct tensor {
 };
 
 /**
- * struct tier - One below the device tier.
- * @own: its pages, in memory.
- * @runs: its pages, wherever they are kept.
+ * struct tier - A tier below the device tier.
+ * @own: map of its pages, if it is memory.
+ * @runs: map of its pages: @own, or that of its storage.
  * @arena: its memory, or NULL on storage.
  * @store: its storage, or NULL.
- * @lane: the space's part of its link.
- * @job_pages: the most of one transfer.
- * @used: pages that the space has in it.
- * @failed: writes to it that have failed in a row: until @rest it is chosen last, or not at all.
- * @round: counted failures; those of jobs that were made together count once.
- * @rest: a time in ns.
+ * @lane: the space's lane of its link.
+ * @job_pages: most pages of one transfer.
+ * @used: number of pages that the space has in it.
+ * @failed: number of consecutive failed writes: until @rest it is chosen last, or not at all.
+ * @round: number of failures; failures of jobs that were made together count once.
+ * @rest: end of this time, in ns.
  * @err: the last failure, a negative errno.
- * @victim: the tensor that it was of.
+ * @victim: name of the tensor of that failure.
+ * @present: the space has this tier.
  */
 struct tier {
 	struct runs own, *runs;
@@ -128,48 +132,67 @@ struct tier {
 
 struct frame_table;
 
-/* struct order - Tensors by age, by index. */
+/* struct order - Ends of a list of tensors by age, by index. */
 struct order {
 	uint32_t oldest, newest;
 };
 
 /**
- * struct annex_space - A space. Links' and stores' locks are taken after its own: finish.h.
- * @lock: orders all that changes in it.
- * @idle: signalled when @jobs is 0, also when @trims becomes so.
+ * struct annex_space - A space. Locks of links and stores are taken after its own: finish.h.
+ * @lock: protects all members that change.
+ * @idle: signalled when @jobs is 0, and when @trims becomes 0.
+ * @opts: the options.
  * @file: the memory.
- * @uffd: tells @handler of touches of @base.
- * @guard: tells @handler of touches of @base instead, where there is no @uffd.
- * @transfers: tells @helper of touches of @alias, if those by the kernel are heard of.
+ * @uffd: reports accesses to @base to @handler.
+ * @transfers: reports accesses to @alias to @helper, if accesses by the kernel are detected.
  * @bell: ends both threads.
- * @watch: how touches are heard of.
- * @track: writes to clean pages are seen.
- * @frames: of a GPU, one for each @frame_pages of the space.
- * @job_pages: the most of one transfer, unless a tier has it lower.
- * @addresses: pages that are in no tensor.
- * @open: the first tensor with places for small ones.
- * @spare: entries of @tensors that are free.
- * @used: tensors that live, by their use.
- * @kept: those whose pages wait, by the time when they were freed. @drop: the list of which the
- * oldest is dropped next.
- * @jobs: that have not ended.
- * @trims: threads that give frames back.
- * @serials: tensors that there ever were.
+ * @base: mapping for programs.
+ * @alias: mapping for devices.
+ * @guard: reports accesses to @base to @handler if there is no @uffd.
+ * @watch: mechanism that detects accesses.
+ * @track: writes to clean pages are detected.
+ * @frames: frames of a GPU, one for each @frame_pages of the space.
+ * @frame_pages: pages of a frame.
+ * @job_pages: most pages of one transfer, unless a tier has a lower limit.
+ * @n_pages: number of pages.
+ * @pages: the page table.
+ * @addresses: map of the pages that are in no tensor.
+ * @tensors: the tensors.
+ * @n_tensors: number of entries of @tensors.
+ * @tensor_room: capacity of @tensors.
+ * @spare_room: capacity of @spare.
+ * @open: the first tensor with free places for small ones.
+ * @spare: free entries of @tensors.
+ * @n_spare: number of @spare.
+ * @used: live tensors, by their last use.
+ * @kept: freed tensors whose pages are kept, by the time of the free, hashed by size.
+ * @drop: the list whose oldest tensor is dropped next.
+ * @jobs: number of jobs that have not ended.
+ * @trims: number of threads that free frames.
+ * @serials: number of tensors so far.
  * @device: pages charged to the device tier.
  * @kept_pages: of these, pages of @kept.
- * @budget: pages that it may have.
- * @leaving: pages on their way out of it.
- * @promised: pages that are to leave when kernels in streams have ended.
- * @launched: kernels in streams that have not ended: what they hold is held no longer soon.
- * @with_copy: pages of it that have a copy below. @hand: where the next search for one begins.
+ * @budget: limit of @device.
+ * @leaving: pages being evicted from the device tier.
+ * @promised: pages to be evicted when kernels in streams have ended.
+ * @launched: number of kernels in streams that have not ended, and will release their holds.
+ * @with_copy: pages of the device tier that have a copy below.
+ * @hand: page at which the next search for one begins.
  * @waiting: jobs that wait for room.
  * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
- * @copies: links to the tiers that are memory; the first is of a GPU's frames alone.
+ * @tiers: the tiers.
+ * @copies: links to the tiers that are memory; the first one is only for a GPU's frames.
+ * @next_store: storage for the next eviction, in turns.
+ * @handler: thread that handles page faults.
+ * @helper: thread that handles page faults of transfers.
  * @pinned: tiers that a GPU has pinned.
+ * @handles: @handler was started.
+ * @helps: @helper was started.
  * @makes: the link that makes pages was started.
- * @closing: nothing begins any more.
- * @user_only: touches by the kernel are not heard of, so a prefetch brings zeroes, too.
- * @exceeded: it was logged that more is held than the device tier is to have.
+ * @closing: the space is being destroyed: nothing new begins.
+ * @user_only: accesses by the kernel are not detected, so a prefetch also makes pages of zeroes.
+ * @exceeded: the warning that held tensors exceed the device tier was logged.
+ * @stats: the counters.
  */
 struct annex_space {
 	pthread_mutex_t lock;
@@ -207,7 +230,7 @@ static inline struct tensor *tensor_of(const struct annex_space *s, uint32_t pag
 	return &s->tensors[s->pages[page].tensor - 1];
 }
 
-/* The device tier, as it is now. */
+/* Current size of the device tier in bytes. */
 uint64_t annex_space_budget(struct annex_space *s);
 
 static inline uint64_t pages_bytes(uint32_t n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Storage: jobs become NVMe commands, straight from and to the memory of the tiers.
+ * Storage: jobs become NVMe commands, directly from and to the memory of the tiers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #define DEPTH 32u
 #define DEPTH_MAX 512u
 #define TIMEOUT_MS 30000u
-#define FAULT_BUFFERS 8u /* beyond those of the transfers that wait their turn */
+#define FAULT_BUFFERS 8u /* buffers for page faults, beyond those of other transfers */
 
 static struct annex_store *store_of(struct link *link)
 {
 	return (struct annex_store *)((char *)link - offsetof(struct annex_store, link));
 }
 
-/* A queue pair of their own for what programs wait for. */
+/* Jobs that programs wait for have a queue pair of their own. */
 static struct annex_qp *qp_of(const struct annex_store *store, const struct job *job)
 {
 	struct annex_qp *qp = job->kind == JOB_FAULT ? annex_dev_qp_at(store->dev, 1) : NULL;
@@ -68,7 +68,7 @@ static uint8_t *buffer_of(const struct annex_store *store, const struct job *job
 	return store->buffers + (size_t)job->buffer * JOB_PAGES * ANNEX_MEM_PAGE;
 }
 
-/* Several in one command: they lie side by side on storage, and anywhere in one memory. */
+/* Jobs for one command must be adjacent on storage, and in one memory. */
 static bool joins(const struct job *last, const struct job *next)
 {
 	struct place a = stored_of(last), b = stored_of(next);
@@ -149,8 +149,7 @@ static struct annex_io describe_all(const struct annex_store *store, const struc
 	return io;
 }
 
-/* One attempt, and another when the queue needed to be brought back. Return: as annex_qp_submit().
- */
+/* Submit, and try again after a recovery of the queue. Return: as annex_qp_submit(). */
 static int submit(struct annex_store *store, struct annex_qp *qp, const struct annex_io *ios,
 		  unsigned int n, uint64_t *tokens)
 {
@@ -163,7 +162,7 @@ static int submit(struct annex_store *store, struct annex_qp *qp, const struct a
 	return rc ? rc : annex_qp_submit(qp, ios, n, tokens, limit);
 }
 
-/* Of @n jobs, which use one queue pair. */
+/* Submit @n jobs, which use one queue pair. */
 static void post(struct annex_store *store, struct job **jobs, unsigned int n)
 {
 	struct annex_qp *qp = qp_of(store, jobs[0]);
@@ -197,8 +196,8 @@ static void prepare_pages(struct link *link, struct job *first)
 		fill_buffer(store_of(link), first);
 }
 
-/* From @from on, commands that can begin together: neither without what they write, nor on two
- * queues. */
+/* Number of commands from @from on that can be submitted together: they use one queue pair, and
+ * their buffers are filled. */
 static unsigned int alike(const struct annex_store *store, struct job **jobs, unsigned int from,
 			  unsigned int n)
 {
@@ -217,7 +216,7 @@ static void begin(struct link *link, struct job **jobs, unsigned int n)
 		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
 		jobs[i]->ended = jobs[i]->err || jobs[i]->drop;
 	}
-	/* Jobs that programs wait for come first, on their own queue pair. */
+	/* Jobs that programs wait for are first, on their own queue pair. */
 	for (unsigned int from = 0, to; from<n; from = to> from ? to : from + 1) {
 		to = alike(store, jobs, from, n);
 		if (to > from)
@@ -259,8 +258,8 @@ static bool has_ended(struct link *link, struct job *job)
 }
 
 /*
- * The controller was reset over somebody else's command, or one of several jobs has failed: they
- * are carried out again, each by itself.
+ * The controller was reset because of another command, or one of several jobs has failed: carry out
+ * each job again, alone.
  */
 static void again(struct link *link, struct job *first)
 {
@@ -272,7 +271,7 @@ static void again(struct link *link, struct job *first)
 		struct annex_io io = describe(store, job, job->n, at);
 
 		job->err = job->recalled ? -ECANCELED : 0;
-		/* It may be the buffer that could not be filled. */
+		/* The failure may be that of filling the buffer. */
 		if (!job->err && job->bounced && is_out(job))
 			job->err = annex_copy_device(job, buffer_of(store, first) + done, false);
 		if (!job->err)
@@ -336,7 +335,7 @@ static int prepare(struct annex_store *store, const char *uri)
 		return err;
 	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE), false))
 		return annex_fail(-ENOMEM, "%s: no memory for its table of pages", uri);
-	/* Half of a queue: submitting never waits. */
+	/* Half of a queue, so that submissions never wait. */
 	most = annex_dev_qp_at(store->dev, 0)->depth / 2;
 	store->link.depth = store->opts.depth < most ? store->opts.depth : most;
 	most = annex_dev_max_transfer(store->dev) / ANNEX_MEM_PAGE;
@@ -404,7 +403,7 @@ int annex_store_close(struct annex_store *store)
 	return 0;
 }
 
-/* Buffers for memory that the device cannot reach. */
+/* Allocate bounce buffers for memory that the device cannot reach. */
 static int need_buffers(struct annex_store *store)
 {
 	uint32_t n = store->opts.depth + FAULT_BUFFERS;
@@ -424,7 +423,7 @@ static int need_buffers(struct annex_store *store)
 	return err;
 }
 
-/* The range that CXL memory is in is a dma-buf, where it has one. */
+/* Map CXL memory by the dma-buf of its range, if it has one. */
 static int map_range(struct annex_store *store, struct annex_hdm *cxl, void *arena, uint64_t bytes,
 		     uint64_t *at)
 {
@@ -443,7 +442,7 @@ static int map_arenas(struct annex_store *store, struct lane *lane, struct annex
 {
 	int err;
 
-	err = -EOPNOTSUPP; /* a GPU's frames come and go */
+	err = -EOPNOTSUPP; /* frames of a GPU are mapped and unmapped */
 	if (arenas[ANNEX_TIER_GPU])
 		err = annex_dev_map_sparse(store->dev, arenas[ANNEX_TIER_GPU],
 					   bytes[ANNEX_TIER_GPU], &lane->at[ANNEX_TIER_GPU]);
@@ -460,7 +459,7 @@ static int map_arenas(struct annex_store *store, struct lane *lane, struct annex
 	return err;
 }
 
-/* Return: whether the device reaches none of them any more. */
+/* Return: whether the device can no longer access any of them. */
 static bool unmap_arenas(struct annex_store *store, struct lane *lane, const uint64_t *bytes)
 {
 	bool all = true;

@@ -8,12 +8,17 @@
 
 /**
  * struct annex_store - A device that spaces evict to.
- * @lock: for @runs and @users.
- * @runs: free pages of the device.
+ * @link: its link.
+ * @lock: protects @runs and @users.
+ * @runs: map of its pages.
+ * @dev: the device.
+ * @opts: the options.
  * @block: bytes of a block of the device.
- * @users: spaces that use the store.
+ * @users: number of spaces that use the store.
  * @buffers: bounce buffers of JOB_PAGES pages, for memory that the device cannot reach.
  * @buffers_at: their device address.
+ * @free_buffers: map of the buffers.
+ * @works: @link was started.
  */
 struct annex_store {
 	struct link link;
@@ -29,12 +34,12 @@ struct annex_store {
 };
 
 /*
- * A space begins to use it: the device maps its arenas, @bytes each by tier, or gets buffers. Its
- * CXL memory is in the range @cxl, or it has none: NULL.
+ * Begin to use a store in a space: map its arenas, by tier with their @bytes, for the device, or
+ * allocate bounce buffers. @cxl: the range of its CXL memory, or NULL.
  */
 int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
 		     uint8_t *const *arenas, const uint64_t *bytes);
-/* Return: false: the device may still write to them, so they must stay. */
+/* Return: false: the device may still write to the arenas, which must not be freed. */
 bool annex_store_leave(struct annex_store *store, struct lane *lane, const uint64_t *bytes);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The page table, for others to look at.
+ * Public access to the page table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_pa
 	pthread_mutex_unlock(&s->lock);
 	if (!t)
 		return annex_fail(-EINVAL, "lookup: %p is in no tensor", ptr);
-	/* It may be in the space itself: who handles its fault needs the lock. */
+	/* *@out may be in the space itself: the handler of its fault needs the lock. */
 	*out = page;
 	return 0;
 }
@@ -50,7 +50,7 @@ static void count(const struct annex_space *s, const struct tensor *t, struct an
 	}
 }
 
-/* The first tensor that lives from page @i on, or NULL. */
+/* The first live tensor from page @i on, or NULL. */
 static const struct tensor *from_page(const struct annex_space *s, uint64_t i)
 {
 	for (; i < s->n_pages; i++)

@@ -8,7 +8,7 @@
 #include "signal.h"
 #include "tensor.h"
 
-#define LOOKS 8u /* shared tensors, at most, that are looked at for a small one */
+#define LOOKS 8u /* most shared tensors that are searched for places */
 
 const char *annex_tensor_name(const struct tensor *t)
 {
@@ -117,7 +117,7 @@ void annex_tensor_use(struct annex_space *s, struct tensor *t)
 	add_to(s, &s->used, t);
 }
 
-/* Everything about pages that do not move. */
+/* Free pages that are not busy, with their copies. */
 static void clear(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	uint32_t end = first + n, part;
@@ -132,7 +132,7 @@ static void clear(struct annex_space *s, uint32_t first, uint32_t n)
 	}
 }
 
-/* The kept ones of @n pages, and some of other sizes: the product's upper bits are mixed well. */
+/* The list of kept tensors of @n pages, and of other sizes: upper bits of a multiplicative hash. */
 static struct order *of_size(struct annex_space *s, uint32_t n)
 {
 	return &s->kept[(n * 2654435761u >> 16) % SIZES];
@@ -145,8 +145,8 @@ static void keep_now(struct annex_space *s, struct tensor *t)
 	t->kept = true;
 }
 
-/* Whether a tensor that is freed leaves its pages to the next one of its size. Copies below are of
- * no use. */
+/* Keep the pages of a freed tensor for the next one of its size, if they suffice. Copies below are
+ * freed. */
 static bool keep(struct annex_space *s, struct tensor *t)
 {
 	uint32_t end = t->first + t->n, part;
@@ -171,8 +171,7 @@ static void keep_no_more(struct annex_space *s, struct tensor *t)
 	t->kept = false;
 }
 
-/* One of @n pages, or NULL. The pages that were given up last are likely to be in the processor's
- * cache. */
+/* A kept tensor of @n pages, or NULL. The last one is most likely in the processor's cache. */
 static struct tensor *find_kept(struct annex_space *s, uint32_t n)
 {
 	uint32_t i = of_size(s, n)->newest;
@@ -182,7 +181,7 @@ static struct tensor *find_kept(struct annex_space *s, uint32_t n)
 	return i == NO_TENSOR ? NULL : &s->tensors[i];
 }
 
-/* Some pages of a kept one, which is forgotten with the last of them. */
+/* Evict pages of a kept tensor, whose entry is freed with the last of them. */
 static uint32_t drop_from(struct annex_space *s, struct tensor *t, uint32_t most)
 {
 	uint32_t n, i = t->first;
@@ -210,7 +209,7 @@ uint32_t annex_tensor_drop_kept(struct annex_space *s, uint32_t want)
 	return want - left;
 }
 
-/* An entry of the table that is not in use, or NULL. */
+/* A free entry of the table, or NULL. */
 static struct tensor *new_entry(struct annex_space *s)
 {
 	if (s->n_spare)
@@ -221,7 +220,7 @@ static struct tensor *new_entry(struct annex_space *s)
 	return &s->tensors[s->n_tensors++];
 }
 
-/* Addresses of kept tensors are free when they are wanted. */
+/* Allocate addresses, if necessary those of kept tensors. */
 static bool take_addresses(struct annex_space *s, uint32_t n, uint32_t *first)
 {
 	while (!annex_runs_take_all(&s->addresses, n, first))
@@ -230,7 +229,7 @@ static bool take_addresses(struct annex_space *s, uint32_t n, uint32_t *first)
 	return true;
 }
 
-/* @name becomes the tensor's; NULL: it has none. */
+/* The tensor takes over @name; NULL: it has none. */
 static int create(struct annex_space *s, char *name, uint32_t n, struct tensor **out)
 {
 	uint32_t first;
@@ -263,7 +262,7 @@ static int create(struct annex_space *s, char *name, uint32_t n, struct tensor *
 	return 0;
 }
 
-/* A kept one lives again, or for the first time. */
+/* Use a kept tensor. */
 static void revive(struct annex_space *s, char *name, struct tensor *t)
 {
 	keep_no_more(s, t);
@@ -287,7 +286,7 @@ static void flip_bit(uint64_t *bits, uint32_t i)
 	bits[i / 64] ^= 1ull << i % 64;
 }
 
-/* It has places that are free. */
+/* Add a tensor to the list of those with free places. */
 static void open_shared(struct annex_space *s, struct tensor *t)
 {
 	uint32_t i = (uint32_t)(t - s->tensors);
@@ -309,7 +308,7 @@ static void close_shared(struct annex_space *s, const struct tensor *t)
 		s->tensors[t->next].previous = t->previous;
 }
 
-/* The first of @need neighbouring places that are free; PLACES: there are none. */
+/* The first of @need neighbouring free places; PLACES: none. */
 static uint32_t free_places(const struct tensor *t, uint32_t need)
 {
 	uint32_t n = 0, i = 0;
@@ -319,7 +318,7 @@ static uint32_t free_places(const struct tensor *t, uint32_t need)
 	return n < need ? PLACES : i - need;
 }
 
-/* A tensor with @need neighbouring places that are free, from *@first on. */
+/* A tensor with @need neighbouring free places, from *@first on. */
 static int find_shared(struct annex_space *s, uint32_t need, struct tensor **out, uint32_t *first)
 {
 	uint32_t i = s->open;
@@ -341,8 +340,8 @@ static int find_shared(struct annex_space *s, uint32_t need, struct tensor **out
 	return 0;
 }
 
-/* *@dirty: its bytes must become zeroes. A GPU's memory is not ours to write: there, places are
- * given out once. */
+/* *@dirty: its bytes must be zeroed. A GPU's memory cannot be written here, so there each place is
+ * allocated only once. */
 static int create_small(struct annex_space *s, uint64_t bytes, void **ptr, bool *dirty)
 {
 	uint32_t need = ((uint32_t)bytes + SMALL - 1) / SMALL, first;
@@ -363,7 +362,7 @@ static int create_small(struct annex_space *s, uint64_t bytes, void **ptr, bool 
 	return 0;
 }
 
-/* A small tensor gives its places back. */
+/* Free the places of a small tensor. */
 static void free_small(struct annex_space *s, struct tensor *t, uint32_t first)
 {
 	uint32_t i = first;
@@ -379,7 +378,7 @@ static void free_small(struct annex_space *s, struct tensor *t, uint32_t first)
 	} while (i < PLACES && has_bit(t->taken, i) && !has_bit(t->starts, i));
 }
 
-/* @name becomes the tensor's. */
+/* The tensor takes over @name. */
 static int create_whole(struct annex_space *s, char *name, uint64_t bytes, bool any, void **ptr)
 {
 	uint64_t n = (bytes + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE;
@@ -412,8 +411,7 @@ int annex_tensor_new(struct annex_space *s, const char *name, uint64_t bytes, bo
 	*dirty = false;
 	if (!bytes)
 		return annex_fail(-EINVAL, "%s: a tensor of no bytes", name ? name : "space");
-	/* The caller's name may lie in the space itself: the handler of its fault needs the
-	 * lock. */
+	/* @name may be in the space itself: the handler of its fault needs the lock. */
 	if (name && !small) {
 		copy = strdup(name);
 		if (!copy)
@@ -471,7 +469,7 @@ void annex_tensor_gone(struct annex_space *s, struct tensor *t)
 	annex_tensor_rest(s, t);
 }
 
-/* Whether a tensor begins there; of small ones, it does so no more. */
+/* Whether a tensor begins there. Clears the bit of a small one. */
 static bool begins(struct annex_space *s, struct tensor *t, const void *ptr)
 {
 	uint64_t at = (uintptr_t)ptr - (uintptr_t)s->base - pages_bytes(t->first);

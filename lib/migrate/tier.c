@@ -6,8 +6,9 @@
 #include "tier.h"
 
 /*
- * A write that has failed is tried again, elsewhere in the tier: an error may be of one block, or
- * pass. After so many in a row a tier has so long a rest, and one attempt after each.
+ * A failed write is tried again, elsewhere in the tier: an error may concern one block, or be
+ * temporary. After TRIES consecutive failures writes are suspended, and there is one attempt after
+ * each pause.
  */
 #define TRIES 4u
 #define REST ANNEX_NSEC_PER_SEC
@@ -54,13 +55,13 @@ void annex_tier_result(struct annex_space *s, const struct job *job, const char 
 		t->failed = 0;
 		return;
 	}
-	/* The disk is full: what a file has been given already is used again first. */
+	/* The disk is full: first reuse blocks that the file has already. */
 	if (job->err == -ENOSPC && t->store) {
 		lock(t);
 		t->runs->hand = 0;
 		unlock(t);
 	}
-	/* Writes that were under way together fail together, and count once. */
+	/* Writes that were in flight together fail together, and count once. */
 	if (job->round != t->round)
 		return;
 	t->round++;
@@ -77,7 +78,7 @@ bool annex_tier_rests(const struct annex_space *s, unsigned int tier)
 	return t->failed == TRIES && annex_now() < t->rest;
 }
 
-/* Whether it has room, of those that have @failed, or of the others. */
+/* Whether a tier has room, and has @failed or not. */
 static bool has_room(const struct annex_space *s, unsigned int tier, bool failed)
 {
 	const struct tier *t = &s->tiers[tier];

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tiers below the device tier: their pages, and whether writes to them come to an end that is good.
- * The space's lock is held.
+ * Tiers below the device tier: their pages, and failures of writes to them. The space's lock is
+ * held.
  */
 #ifndef ANNEX_MIGRATE_TIER_H
 #define ANNEX_MIGRATE_TIER_H
 
 #include "space.h"
 
-/* Take room in @tier, as annex_runs_take(), and give it back. */
+/* Allocate pages in @tier, as annex_runs_take(), and free them. */
 uint32_t annex_tier_take(struct annex_space *s, unsigned int tier, uint32_t want, uint32_t *loc);
 void annex_tier_give(struct annex_space *s, unsigned int tier, uint32_t loc, uint32_t n);
 
-/* @job has written pages of tensor @name to its tier, or failed to. */
+/* Record whether @job has written pages of tensor @name to its tier, or failed. */
 void annex_tier_result(struct annex_space *s, const struct job *job, const char *name);
 
-/* Nothing is written to it for a while: too many writes in a row have failed. */
+/* Whether writes to a tier are suspended, because too many in a row have failed. */
 bool annex_tier_rests(const struct annex_space *s, unsigned int tier);
 
 /*
- * The best tier that has room: host memory, CXL memory, one storage after the other. One that the
- * last write to has failed comes after the others. NO_TIER: none.
+ * The best tier with room: host memory, CXL memory, then storage in turns. A tier whose last write
+ * failed is chosen last. NO_TIER: none.
  */
 unsigned int annex_tier_choose(struct annex_space *s);
 

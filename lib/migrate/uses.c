@@ -39,7 +39,7 @@ static bool lives(const struct annex_exec *e, const struct held_use *held)
 
 void annex_uses_forget_freed(struct annex_exec *e)
 {
-	/* The last one first: their numbers are of a list that gets shorter. */
+	/* In reverse, since removing a use changes the numbers after it. */
 	for (uint32_t i = e->n_held; i-- > 0;)
 		if (e->held[i].number >= 0 && !lives(e, &e->held[i]))
 			annex_log_drop(&e->now, (uint32_t)e->held[i].number);
@@ -51,7 +51,7 @@ void annex_uses_let_go(struct annex_exec *e)
 	while (e->n_held) {
 		const struct held_use *held = &e->held[--e->n_held];
 
-		/* Another one may have its address, unless kernels in streams keep it. */
+		/* Another tensor may have its address, unless kernels in streams hold it. */
 		if (e->flies || lives(e, held))
 			hold(e, &held->use, false);
 	}
@@ -102,7 +102,7 @@ void annex_uses_see_stay(struct annex_exec *e)
 
 static int too_large(const struct annex_exec *e)
 {
-	return annex_fail(-ENOSPC, "exec: what %s uses does not fit into the device tier",
+	return annex_fail(-ENOSPC, "exec: the tensors of %s do not fit into the device tier",
 			  e->now.kernels[e->now.n_kernels - 1].name);
 }
 
@@ -136,7 +136,7 @@ static int take_hold(struct annex_exec *e, const struct annex_exec_use *use)
 	return err;
 }
 
-/* Whether none of the uses reads the tensor: what it holds is of no use then. */
+/* Whether none of the uses reads the tensor, whose contents are then not needed. */
 static bool overwrites(const struct annex_exec_use *uses, unsigned int n,
 		       const struct tensor_info *t)
 {
@@ -147,7 +147,7 @@ static bool overwrites(const struct annex_exec_use *uses, unsigned int n,
 	return !t->shared;
 }
 
-/* Everything at once, and then wait for all of it, so that little is under way after an error. */
+/* Begin all moves, then wait for all of them, so that few are in flight after an error. */
 static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
 		 uint32_t most, bool made)
 {
@@ -174,7 +174,7 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		err = err ? err : rc;
 	}
 	free(moves);
-	/* A write by itself would fault, to be seen. */
+	/* Avoid the page faults that detect first writes. */
 	for (unsigned int i = 0; i < n && !err; i++)
 		if (uses[i].how & ANNEX_USE_WRITE)
 			err = annex_tensor_write(e->space, uses[i].ptr);
@@ -191,7 +191,7 @@ int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, uns
 	return err ? err : bring(e, uses, n, most, false);
 }
 
-/* Tensors that the kernel has made and freed take no room any more. */
+/* Whether the kernel's tensors fit, without those that it has allocated and freed. */
 static int fit_now(const struct annex_exec *e)
 {
 	uint64_t bytes = 0;

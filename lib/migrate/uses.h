@@ -18,7 +18,7 @@ struct flights;
  * struct held_use - A tensor that is held while a kernel runs.
  * @use: the kernel's use of it.
  * @serial: serial number of the tensor: another one may be at its address by now.
- * @number: number in the record, of a tensor that the kernel has made; -1: of another.
+ * @number: number in the record if the kernel has allocated the tensor; otherwise -1.
  */
 struct held_use {
 	struct annex_exec_use use;
@@ -27,20 +27,42 @@ struct held_use {
 };
 
 /**
- * struct annex_exec - @now: the iteration under way; @kinds: those before, and their plans.
- * @plan: of @kinds, in use, if there is one; @next: being made. @step: of the plan, the next one.
- * @soon: plans that were begun of kinds that were seen once.
- * @joined: it is in use since the middle of this iteration. @first: when the first one began.
- * @held: tensors of the kernel that runs.
- * @serial: tensors from this one on were made in this iteration. @order: of prefetches.
- * @patience: of the present call's waits.
- * @flights: kernels in streams; NULL: none yet. @flies: the kernel that runs is one of them.
- * @asked: when the program asked for the last kernel. @stall: time of this iteration in calls that
- * bring tensors; @stalled: of that, before @asked. @faults: of the space, when the kernel started.
- * @probes: of faults, before there is a plan; @reads: of faults that read.
- * @ahead: what is used while no plan is followed.
- * @waited: of all iterations, for transfers. @made_bytes: of new tensors without a plan, which took
- * @made_ns beside waits.
+ * struct annex_exec - An executor. Times are in nanoseconds.
+ * @space: its space.
+ * @policy: its policy; NULL: "none".
+ * @opts: the options.
+ * @system: the options' system.
+ * @now: record of the current iteration.
+ * @kinds: earlier iterations, and their plans.
+ * @plan: the plan of @kinds in use, or NULL.
+ * @next: a plan that is being made, or NULL.
+ * @step: next step of @plan.
+ * @soon: number of plans that were begun for kinds that had occurred once.
+ * @held: tensors of the running kernel.
+ * @n_held: number of @held.
+ * @held_room: capacity of @held.
+ * @began: start of the current iteration.
+ * @asked: time at which the program requested the last kernel.
+ * @stall: time of this iteration in calls that bring in tensors.
+ * @stalled: part of @stall before @asked.
+ * @serial: tensors from this serial number on were allocated in this iteration.
+ * @order: deadline of the last prefetch, which orders prefetches.
+ * @faults: page faults of the space at the start of the kernel.
+ * @waited: time of all iterations spent in waits for transfers.
+ * @made_bytes: bytes of tensors that were made without a plan.
+ * @made_ns: time taken to make these, without waits.
+ * @first: start of the first iteration.
+ * @patience: deadline of the current call's waits.
+ * @iterates: an iteration has begun.
+ * @runs: a kernel runs.
+ * @flies: that kernel is in a stream.
+ * @strayed: the iteration differs from that of @plan.
+ * @joined: @plan is in use since the middle of this iteration.
+ * @flights: kernels in streams; NULL: none yet.
+ * @probes: times of page faults, measured before there is a plan.
+ * @reads: times of reads for page faults.
+ * @ahead: read-ahead while no plan is followed.
+ * @stats: the counters.
  */
 struct annex_exec {
 	struct annex_space *space;
@@ -64,28 +86,28 @@ struct annex_exec {
 	struct annex_exec_stats stats;
 };
 
-/* Wait for moves, for the timeout of options together. Nothing is left of them afterwards. */
+/* Begin a call's waits, which share the timeout of the options; wait for a move, and free it. */
 void annex_uses_wait_from_now(struct annex_exec *e);
 int annex_uses_wait(struct annex_exec *e, struct annex_move *move);
 
-/* Write uses down as the last kernel's. Tensors that share pages with others come and go with them:
- * they are brought, and not planned. */
+/* Record uses of the last kernel. Small tensors, which share pages, are brought in but not
+ * recorded. */
 int annex_uses_record(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n);
 
-/* Bytes of the last kernel's tensors. annex_uses_fit() - -ENOSPC: more than the device tier. */
+/* Bytes of the last kernel's tensors. annex_uses_fit(): -ENOSPC: they exceed the device tier. */
 uint64_t annex_uses_bytes(const struct annex_exec *e);
 int annex_uses_fit(const struct annex_exec *e);
 
-/* Hold tensors, and bring them. @most: pages to come from below; pages that hold nothing yet come
- * in any case. */
+/* Hold tensors, and bring them in. @most: most pages to read from lower tiers; pages without
+ * contents are made in any case. */
 int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, unsigned int n,
 		    uint32_t most);
 
-/* The iteration has ended: see which of the tensors that were made in it live on. */
+/* End of an iteration: record which of its new tensors are still alive. */
 void annex_uses_see_stay(struct annex_exec *e);
 
-/* The kernel has ended: let its tensors go. Tensors that it has made and freed leave the record,
- * which annex_uses_forget_freed() does alone. */
+/* End of a kernel: release its tensors, after annex_uses_forget_freed(), which removes tensors that
+ * it has allocated and freed from the record. */
 void annex_uses_let_go(struct annex_exec *e);
 void annex_uses_forget_freed(struct annex_exec *e);
 

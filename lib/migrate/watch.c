@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hearing of touches: a userfaultfd for each mapping of a space's memory, or signals.
+ * Detection of accesses: a userfaultfd for each mapping of a space's memory, or signals.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,22 +18,21 @@
 #include "guard.h"
 #include "signal.h"
 
-/* Once a process: every space would say the same. */
+/* Once per process, since the reason is the same for every space. */
 static void warn_untracked(const char *why)
 {
 	static uint32_t told;
 
-	/* Relaxed: nothing else is told by it. */
+	/* Relaxed: it orders no other memory. */
 	if (annex_atomic_add(&told, 1u, ANNEX_RELAXED))
 		return;
-	annex_log(
-		ANNEX_LOG_WARNING,
-		"space: writes are not seen, so what is only read is written out as well (slower; "
-		"results are the same): %s",
-		why);
+	annex_log(ANNEX_LOG_WARNING,
+		  "space: first writes are not detected, so pages that were only read are written "
+		  "out too (slower; results are the same): %s",
+		  why);
 }
 
-/* Return: what tells of touches of a mapping; a negative errno. */
+/* Return: a userfaultfd that reports accesses to a mapping; a negative errno. */
 static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mode)
 {
 	struct uffdio_api api = {
@@ -69,15 +68,15 @@ static int watch_all(struct annex_space *s)
 	if (s->uffd < 0)
 		return s->uffd;
 	s->user_only = s->watch == ANNEX_WATCH_USER;
-	/* Transfers are the kernel's touches: it would fail those of pages that it takes back. */
+	/* Transfers are accesses by the kernel, which would fail on pages that it has reclaimed. */
 	if (s->user_only)
 		return 0;
-	/* For annex_job_map(). Without, one touch would map neighbours, too. */
+	/* For annex_job_map(). Otherwise a page fault would map neighbours, too. */
 	s->transfers = watch_mapping(s, s->alias, absent);
 	return s->transfers < 0 ? s->transfers : 0;
 }
 
-/* Whether pages can be shown so that a first write is seen, which Linux can since 6.4. */
+/* Whether pages can be shown write-protected, to detect first writes: since Linux 6.4. */
 static void try_tracking(struct annex_space *s)
 {
 	struct uffdio_continue c = {
@@ -92,19 +91,19 @@ static void try_tracking(struct annex_space *s)
 	fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ANNEX_MEM_PAGE);
 }
 
-/* Once a process: every space would say the same. */
+/* Once per process, since the reason is the same for every space. */
 static void warn_signals(void)
 {
 	static uint32_t told;
 
-	/* Relaxed: nothing else is told by it. */
+	/* Relaxed: it orders no other memory. */
 	if (!annex_atomic_add(&told, 1u, ANNEX_RELAXED))
 		annex_log(ANNEX_LOG_WARNING,
 			  "touches of tensors are heard of by signals (SIGSEGV), slower: %s",
 			  annex_last_error());
 }
 
-/* The kernel's own touches have no signal, and transfers are among them. */
+/* Accesses by the kernel, such as transfers, raise no signal. */
 static int watch_by_signals(struct annex_space *s)
 {
 	int err;

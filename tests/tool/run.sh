@@ -29,7 +29,7 @@ claim_says()
 # Lines of stderr that are no fault of a command: this user may have no right to see writes.
 warning='^$'
 "$annex" doctor | grep -qE '^space +writes +missing' &&
-	warning='^annex [a-z ]*: warning: space: writes are not seen'
+	warning='^annex [a-z ]*: warning: space: first writes are not detected'
 
 # A command that succeeds is silent on stderr, but for $warning.
 claim_run()
