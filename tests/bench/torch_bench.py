@@ -9,8 +9,7 @@ Models are like GPT and ViT. Device memory is a quarter of what plain PyTorch ta
 that has only loaded everything. Batches are those whose plan has a bound of 0.95, 0.8 and 0.6 of
 the speed without waiting: the bound alone chooses them. Rows take turns, from another one on in
 each round. An iteration is the median of five, after the plan runs; a row is the median of the
-rounds. Losses of each row are compared with those of plain PyTorch, bit for bit. as-order is annex
-whose peak is that of order, which cannot do with the device memory of the others. SMOKE=1 in the
+rounds. Losses of each row are compared with those of plain PyTorch, bit for bit. SMOKE=1 in the
 environment asks for the smoke form: small models.
 """
 import argparse
@@ -23,8 +22,8 @@ from figures import Figures, at_least, at_most, sized, within
 from torch_plot import plot
 from torch_runs import LEAST, MIB, USER, Failed, Runs
 
-WAYS = "plain", "checkpoint", "order", "none", "uvm", "annex", "as-order", "swap"
-PLANNED = "uvm", "annex", "as-order"
+WAYS = "plain", "checkpoint", "none", "uvm", "annex", "swap"
+PLANNED = "uvm", "annex"
 BOUNDS = 0.95, 0.8, 0.6
 ROOM = 2  # times what a training takes: everything fits
 FULL = {
@@ -104,20 +103,10 @@ class Bench:
         return {way: some for way, some in reports.items() if some}, why
 
     def report(self, way, config, reports):
-        if way == "as-order":
-            return self.as_order(config, reports)
         if way != "swap":
             return self.runs.run(way, config)
         most = max(config["memory"], *(r["taken"] for r in reports["annex"]))  # as annex takes
         return self.runs.swapping(config, most)
-
-    def as_order(self, config, reports):
-        """Annex, whose peak is order's: device memory is what is left beside its own needs."""
-        if not (reports["order"] and reports["annex"]):
-            raise Failed("as-order: needs a row of order, and one of annex")
-        beside = median(reports["annex"], "taken") - config["memory"]
-        memory = max(config["memory"], int(median(reports["order"], "taken") - beside))
-        return self.runs.run("annex", dict(config, memory=memory))
 
     def train(self, model, batch):
         """All rows of a batch."""
@@ -167,14 +156,9 @@ class Bench:
         annex, seconds = reports["annex"], median(reports["annex"], "seconds")
         add(f"{name}: runs with other losses than plain", sum(
             differ(some, reports["plain"]) for some in reports.values()), "", at_most(0))
-        for way, goal in (("swap", 3), ("order", 1.3)):
-            if way in reports:
-                add(f"{name}: annex / {way}", median(reports[way], "seconds") / seconds, "x",
-                    at_least(goal))
-        if "as-order" in reports:
-            add(f"{name}: annex / order, in the memory that order takes",
-                median(reports["order"], "seconds") / median(reports["as-order"], "seconds"),
-                "x", at_least(1.3))
+        if "swap" in reports:
+            add(f"{name}: annex / swap", median(reports["swap"], "seconds") / seconds, "x",
+                at_least(3))
         add(f"{name}: annex / bound", median(annex, lambda r: r["bound_s"] / r["seconds"]), "x",
             at_least(0.95))
         add(f"{name}: iteration / simulated",

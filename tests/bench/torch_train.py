@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One way to train a model, in this process: torch_train.py JOB, a JSON object; prints another.
 
-  way        plain, checkpoint, order (annex.offload's budget), swap, none, uvm, annex; or base:
-             only load everything; or operator: seconds of one with annex, and without
+  way        plain, checkpoint, swap, none, uvm, annex; or base: only load everything; or
+             operator: seconds of one with annex, and without
   model      of torch_models.py, with its sizes, and batch
   memory     bytes of device memory; storage: for annex; group: the cgroup of swap
 """
@@ -16,7 +16,7 @@ import time
 sys.path.insert(1, os.path.join(os.path.dirname(__file__), "../../tools/python"))
 import torch  # noqa: E402
 import annex  # noqa: E402
-from annex import library, native, whole  # noqa: E402
+from annex import block, library, native  # noqa: E402
 import torch_models  # noqa: E402
 
 PLANNED = "annex", "uvm"
@@ -61,8 +61,6 @@ def plan_of(it):
 
 
 def surroundings(job):
-    if job["way"] == "order":
-        return annex.offload(job["memory"], job["storage"])
     if job["way"] in (*PLANNED, "none"):
         return annex.offload(device_memory=job["memory"], storage=job["storage"],
                              policy=job["way"])
@@ -143,7 +141,7 @@ def operator(job):
 
 def load():
     """All that is loaded when it is first used, by PyTorch too."""
-    native.Native.load(library.Library(), whole.hear)
+    native.Native.load(library.Library(), block.hear)
     tiny = {"way": "plain", "model": "gpt", "batch": 1,
             "sizes": {"width": 4, "layers": 1, "heads": 1, "length": 2, "words": 4}}
     Training(tiny).iterate(None)

@@ -12,8 +12,8 @@ from claims import claim, summary  # noqa: E402
 from torch_bench import choose, differ  # noqa: E402
 
 BENCH = os.path.join(HERE, "../bench/torch_bench.py")
-ALWAYS = "plain", "checkpoint", "order", "none", "uvm", "annex", "as-order"
-MOVING = "order", "none", "uvm", "annex"
+ALWAYS = "plain", "checkpoint", "none", "uvm", "annex"
+MOVING = "none", "uvm", "annex"
 
 
 def run(*words):
@@ -62,8 +62,7 @@ def check_run(directory):
         claim(f"{name}: swap, or why not", swap or "swap         fails: " in told)
         same = values[f"{name}: runs with other losses than plain"]
         claim(f"{name}: losses are compared", same["value"] == 0)
-        for ending in (": annex / order", ": annex / order, in the memory that order takes",
-                       ": annex / bound", ": iteration / simulated",
+        for ending in (": annex / bound", ": iteration / simulated",
                        ": peak beyond loading / device memory"):
             claim(f"{name}{ending}", values[name + ending]["target"] is not None)
     claim("each row says that its losses are compared",

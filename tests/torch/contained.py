@@ -58,7 +58,7 @@ def main():
     plain, block = run("plain"), run("block")
     told = [line for line in block.stderr.splitlines() if "Warning" in line]
     claim(f"a block ends well: {block.stderr}", not block.returncode)
-    claim("all numbers are those of plain PyTorch", plain.stdout and plain.stdout == block.stdout)
+    claim("all numbers are plain PyTorch's", plain.stdout and plain.stdout == block.stdout)
     claim(f"one line says why it is slower: {told}",
           len(told) == 1 and "--security-opt seccomp=unconfined" in told[0])
     return summary()

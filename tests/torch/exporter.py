@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the PyTorch exporter claims, on two small models: exporter.py DIRECTORY-OF-annex_torch.py"""
+"""Claims about the PyTorch exporter, on two small models: exporter.py DIRECTORY-OF-annex_torch."""
 import os
 import sys
 import tempfile
@@ -70,7 +70,7 @@ def check_sizes(what, trace, model, optimizer):
           names == {t["name"] for t in trace["tensors"] if t.get("role") == "weight"})
     claim(f"{what}: gradients have them too", {n + ".grad" for n in names} ==
           {t["name"] for t in trace["tensors"] if t.get("role") == "gradient"})
-    claim(f"{what}: what the next iteration needs is global, the rest is not", all(
+    claim(f"{what}: tensors of the next iteration are global, others are not", all(
         t["global"] == (t.get("role") in ("weight", "optimizer", "input", None))
         for t in trace["tensors"]))
 
@@ -89,7 +89,7 @@ def check_lives(what, trace):
     claim(f"{what}: and lives while it is", all(
         t["global"] or t["birth"] <= uses[t["id"]][0] and uses[t["id"]][-1] <= t["death"] and
         t["death"] < len(kernels) for t in trace["tensors"]))
-    claim(f"{what}: what a kernel reads was written or is given", all(
+    claim(f"{what}: a kernel reads tensors that were written or given", all(
         t["global"] or t["id"] in kernels[uses[t["id"]][0]]["out"] for t in trace["tensors"]))
     backward = next(i for i, k in enumerate(kernels) if "backward" in k["name"])
     claim(f"{what}: activations wait for the backward pass", sum(
@@ -127,7 +127,7 @@ def check_details(path):
     claim("views: a view is the tensor", kernels["add"]["in"] == kernels["mul"]["out"])
     claim("lifetimes: born where written", y["birth"] == 0)
     claim("lifetimes: dead where released", y["death"] == 1)
-    claim("what is there before and after is global", s["global"])
+    claim("a tensor that exists before and after is global", s["global"])
     claim("copying over all of a tensor reads nothing of it",
           s["id"] not in kernels["copy_"]["in"])
     claim("filling a part of it keeps the rest", s["id"] in kernels["fill_"]["in"])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The host's frames in the place of a GPU's memory, for blocks of annex.offload: a tensor's bytes
-are there while an operator uses it, and otherwise nobody may touch them (lib/gpu/frames.c).
+"""The host's frames in the place of a GPU's memory, for blocks of annex.offload. A tensor's bytes
+are there only while an operator uses it: any other touch of them crashes (lib/gpu/frames.c).
 """
 import contextlib
 import ctypes
 
 from annex.library import GpuMemory
-from annex.whole import Whole
+from annex.block import Offload
 
 
 def host(it):
@@ -18,8 +18,8 @@ def host(it):
 @contextlib.contextmanager
 def instead():
     """While it lasts, blocks have them."""
-    before, Whole.frames = Whole.frames, host
+    before, Offload.frames = Offload.frames, host
     try:
         yield
     finally:
-        Whole.frames = before
+        Offload.frames = before

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Random programs, with annex.offload and without: fuzz.py DIRECTORY-OF-annex [--programs N].
 
-The other run is plain PyTorch whose hooks clone the tensors that annex moves: plain PyTorch saves
-references, so a write through NumPy changes its saved tensors and gradients. Losses and gradients
-must be equal bit for bit. Clones keep strides, offset and alignment, which choose a kernel's code.
-
-With --device-memory all tensors are moved, by plan: the other run is plain PyTorch as it is, and a
-program is several iterations of training, of which a few leave a step out.
+Losses and gradients must be equal bit for bit. A program is several iterations of training; a few
+of these leave a step out. Some operators need more than device memory.
 
 A program is a list of steps. Each draws from a generator of its own, so that a failing program can
 be told without the steps that it does not need. ANNEX_LIBRARY says which library.
@@ -26,16 +22,14 @@ sys.path.insert(0, sys.argv[1])
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import annex  # noqa: E402
-from annex import saved, state, whole  # noqa: E402
+from annex import block  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 F = torch.nn.functional
-BUDGET = 16 << 20
-LIMIT = 350 << 10  # bytes at which tensors leave, instead of the budget
+MEMORY = 1 << 20  # bytes, the least of a space
 SMALLEST = 1024  # instead of 64 KiB, so that programs are quick
 LARGEST = 8192  # elements
-ALIGNED = 64
-ITERATIONS = 8  # of a program with --device-memory
+ITERATIONS = 8
 DRIFT = 0.15  # of them are another program
 HUGE = 1e9  # gradients that are replaced
 POOL = 10  # tensors that steps choose from
@@ -43,37 +37,8 @@ SHAPES = ((32, 48), (33, 65), (8, 256), (4, 4, 10, 10), (2, 12, 8, 8), (8, 12, 2
 DTYPES = (torch.float32,) * 6 + (torch.float64, torch.bfloat16, torch.complex64)
 
 
-class Clone:
-    """What a reference run saves: a copy of the storage, at the same alignment."""
-
-    def __init__(self, tensor):
-        storage = (tensor.untyped_storage() if hasattr(tensor, "untyped_storage")
-                   else tensor.storage()._storage)
-        size = storage.nbytes()
-        memory = torch.empty(size + ALIGNED, dtype=torch.uint8)
-        address = memory.data_ptr() + (storage.data_ptr() - memory.data_ptr()) % ALIGNED
-        ctypes.memmove(address, storage.data_ptr(), size)
-        array = (ctypes.c_char * size).from_address(address)
-        array.owner = memory
-        flat = torch.frombuffer(array, dtype=tensor.dtype, count=size // tensor.element_size())
-        self.tensor = flat.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
-
-    def unpack(self):
-        return self.tensor.detach()  # since autograd changes what it is given
-
-
-def pack(tensor):
-    return Clone(tensor) if saved.worth_moving(tensor) else saved.Kept(tensor)
-
-
-@contextlib.contextmanager
-def reference():
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed.unpack()):
-        yield None
-
-
 class Strided(torch.autograd.Function):
-    """It looks at what it has saved by as_strided, as far as there are elements."""
+    """It looks at its saved tensor by as_strided, as far as there are elements."""
 
     @staticmethod
     def forward(ctx, x):
@@ -254,7 +219,7 @@ class Run:
             self.see(leaf)
 
     def attempt(self, name, step, rng):
-        """What PyTorch refuses it refuses in both runs; annex refuses nothing."""
+        """PyTorch refuses the same in both runs, and annex refuses nothing."""
         self.name = name
         try:
             step(rng)
@@ -314,11 +279,16 @@ class Run:
         self.add(rng.choice(BINARY)(a, b))
 
     def deep(self, rng):
-        """Enough to exceed the budget."""
+        """Enough to exceed device memory."""
         t = fit(self.any(rng), (64, 96)) * fit(rng.choice(self.leaves), (64, 96))
         for _ in range(rng.randint(7, 12)):
             t = t.sin() * t
         self.add(t)
+
+    def large(self, rng):
+        """More than device memory at once."""
+        t = fit(self.any(rng), (300, 500)).contiguous()
+        self.add((t * (t + 1)).sum(0))
 
     def shared(self, rng):
         """One tensor, saved several times."""
@@ -358,8 +328,6 @@ class Run:
         if retain and not last and rng.random() < 0.5:
             self.losses.append(loss)
         twice = retain and not last and rng.random() < 0.2
-        if twice and self.it and self.it.memory:  # a graph of gradients keeps its tensors
-            self.it.memory.limit = BUDGET // 2
         grads = torch.autograd.grad(loss, self.leaves, retain_graph=retain, create_graph=twice,
                                     allow_unused=True)
         for leaf, grad in zip(self.leaves, grads):
@@ -409,14 +377,8 @@ class Run:
         signal.alarm(60)
         signal.signal(signal.SIGSEGV, signal.SIG_DFL)
         x = torch.full((64, 64), 3.0, requires_grad=True)
-        (x.sin() * x).tanh().sum().backward()
-        y = torch.full((64, 64), 3.0, requires_grad=True)
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-            (y.sin() * y).tanh().sum().backward()
-        wrong = not torch.equal(x.grad, y.grad)
-        for loss in self.losses if self.it.memory else ():  # others are of lost memory
-            with contextlib.suppress(RuntimeError, annex.Error):
-                torch.autograd.grad(loss, self.leaves, allow_unused=True)
+        (x.sin() * x).sum().backward()
+        wrong = not torch.allclose(x.grad, x.cos() * x + x.sin())
         if self.optimizer:
             for values in self.optimizer.state.values():
                 for value in values.values():
@@ -429,39 +391,8 @@ class Run:
 FIRST = "leaf", "buffer", "buffer", "deep"
 STEPS = (["unary"] * 10 + ["binary"] * 8 + ["view"] * 5 + ["deep"] * 2 + ["shared"] * 4 +
          ["rewrite"] * 5 + ["in_place"] * 3 + ["in_place_unseen"] * 2 + ["loss"] * 6 +
-         ["backward"] * 3 + ["checkpointed", "checkpointed", "forget", "leaf", "buffer",
+         ["backward"] * 3 + ["large", "checkpointed", "checkpointed", "forget", "leaf", "buffer",
                              "optimize", "optimize", "fork"])
-
-
-class Saved:
-    """Saved tensors and optimizer state are moved: a program is one iteration."""
-
-    least = LIMIT
-    small = "is too small"
-    most = BUDGET
-    run = Run.go
-    reference = staticmethod(reference)
-
-    @staticmethod
-    @contextlib.contextmanager
-    def offload(limit):
-        with annex.offload(BUDGET, "mem:64M") as it:
-            it.memory.limit = limit
-            yield it
-
-
-class All:
-    """All tensors are moved, by plan."""
-
-    least = 1 << 20
-    small = "at once, and device_memory is"
-    most = 64 * BUDGET
-    run = Run.train
-    reference = contextlib.nullcontext
-
-    @staticmethod
-    def offload(limit):
-        return annex.offload(device_memory=limit, storage="mem:512M")
 
 
 def differ(plain, own):
@@ -471,38 +402,26 @@ def differ(plain, own):
     return next(((a, b) for a, b in pairs if a[:2] != b[:2]), None)
 
 
-def fitting(mode, seed, skip):
-    """As compare(), with a larger limit for a program one of whose operators needs more."""
-    plain = plain_run(mode, seed, skip)
-    limit = mode.least
-    wrong, stats = compare(mode, seed, skip, limit, plain)
-    while wrong and mode.small in wrong and limit < mode.most:
-        limit *= 2
-        wrong, stats = compare(mode, seed, skip, limit, plain)
-    return wrong, stats
+def plain_run(seed, skip):
+    return Run(seed, skip, None).train()
 
 
-def plain_run(mode, seed, skip):
-    with mode.reference() as it:
-        return mode.run(Run(seed, skip, it))
-
-
-def undefined(mode, seed, skip, plain):
+def undefined(seed, skip, plain):
     """Whether PyTorch's own kernels read memory that nothing has written: 1.13 has such."""
-    return any(differ(plain, plain_run(mode, seed, skip)) for _ in range(4))
+    return any(differ(plain, plain_run(seed, skip)) for _ in range(4))
 
 
-def compare(mode, seed, skip, limit, plain):
-    """What differs from a plain run's results, or None; and what the library counted."""
+def compare(seed, skip):
+    """The first difference from a plain run's results, or None; and the library's counts."""
+    plain = plain_run(seed, skip)
     try:
-        with mode.offload(limit) as it:
-            own = mode.run(Run(seed, skip, it))
+        with annex.offload(MEMORY, "mem:512M") as it:
+            own = Run(seed, skip, it).train()
             stats = it.stats()
     except annex.Error as error:
-        return f"{error}", {"out": 0}
+        return f"{error}", {"out": 0, "plans": 0}
     pair = differ(plain, own)
-    small = pair and mode.small in str(pair[1][-1])
-    if pair and not small and undefined(mode, seed, skip, plain):
+    if pair and undefined(seed, skip, plain):
         print(f"seed {seed}: plain PyTorch gives several answers", flush=True)
         pair = None
     if pair:
@@ -511,11 +430,11 @@ def compare(mode, seed, skip, limit, plain):
     return None, stats
 
 
-def smallest(mode, seed):
+def smallest(seed):
     """The steps that a failing program does not need."""
     skip = set()
     for number in reversed(range(45)):
-        if fitting(mode, seed, skip | {number})[0]:
+        if compare(seed, skip | {number})[0]:
             skip.add(number)
     return sorted(skip)
 
@@ -525,37 +444,33 @@ def main():
     parser.add_argument("annex", help="the directory that the package is in")
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first one")
-    parser.add_argument("--device-memory", action="store_true", help="move all tensors, by plan")
     parser.add_argument("--new-seeds", action="store_true", help="begin at a seed of chance")
     parser.add_argument("--skip", default="", help="steps to leave out: 3,4,7")
     args = parser.parse_args()
     skip = {int(number) for number in args.skip.split(",") if number}
     first = int.from_bytes(os.urandom(4), "little") if args.new_seeds else args.seed
-    mode = All if args.device_memory else Saved
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    saved.SMALLEST = state.SMALLEST = whole.SMALLEST = SMALLEST
-    plain_run(mode, first, skip)  # which loads the modules that programs use
+    block.SMALLEST = SMALLEST
+    plain_run(first, skip)  # which loads the modules that programs use
     gc.collect()
     gc.freeze()  # blocks look through all objects for tensors, of which modules have none
     failed = moved = planned = 0
     for seed in range(first, first + args.programs):
-        wrong, stats = fitting(mode, seed, skip)
+        wrong, stats = compare(seed, skip)
         moved += stats["out"] > 0
-        planned += stats.get("plans", 0) > 0
+        planned += stats["plans"] > 0
         if wrong:
             failed += 1
-            few = ",".join(map(str, sorted(skip) or smallest(mode, seed)))
+            few = ",".join(map(str, sorted(skip) or smallest(seed)))
             print(f"FAILED: {wrong}: {sys.executable} {sys.argv[0]} {args.annex} --programs 1 "
-                  f"--seed {seed}" + " --device-memory" * args.device_memory +
-                  (f" --skip {few}" if few else ""), flush=True)
-    print(f"seeds {first} to {first + args.programs - 1}: {moved} programs moved tensors" +
-          f", {planned} had plans" * args.device_memory)
-    wanted = min(moved, planned) if args.device_memory else moved
-    if args.programs > 10 and wanted < args.programs // 2:
+                  f"--seed {seed}" + (f" --skip {few}" if few else ""), flush=True)
+    print(f"seeds {first} to {first + args.programs - 1}: {moved} programs moved tensors, "
+          f"{planned} had plans")
+    if args.programs > 10 and min(moved, planned) < args.programs // 2:
         failed += 1
         print("FAILED: fewer than half of them did")
-    gc.unfreeze()  # modules look for what was not given back
+    gc.unfreeze()  # modules look for leaks
     print(f"{args.programs - min(failed, args.programs)} passed, {failed} failed")
     return failed > 0
 

@@ -161,7 +161,7 @@ def check_files(name, scratch):
 
 
 def check_user(scratch):
-    """An ordinary user, for whom system calls fail on absent bytes."""
+    """An ordinary user's system calls fail on absent bytes."""
     torch.set_num_threads(1)  # OpenMP's others are not in a child
     child = os.fork()
     if not child:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The examples of documents run: pages.py DIRECTORY-OF-annex ANNEX PAGE...
 
-Blocks that are marked python or sh run in their order, those of a page in one folder, by a user
-without rights. ANNEX is the tool; ANNEX_LIBRARY says which library.
+Blocks that are marked python or sh run in their order, in one folder a page, by a user without
+rights. ANNEX is the tool; ANNEX_LIBRARY says which library.
 """
 import os
 import re

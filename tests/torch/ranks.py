@@ -41,7 +41,7 @@ def offload(**options):
 
 
 def become_nobody():
-    """An ordinary user, for whom system calls fail on absent bytes."""
+    """An ordinary user's system calls fail on absent bytes."""
     if os.getuid() == 0:
         os.setresuid(NOBODY, NOBODY, NOBODY)
 
@@ -84,7 +84,7 @@ def train(make, among, around):
 
 
 def collectives(fill):
-    """What other threads do to tensors that have been used long ago, while more of them leave."""
+    """Other threads use tensors that were used long ago, while more of them leave."""
     peer, count = 1 - dist.get_rank(), 1 << 18
     mine = [torch.arange(count) + i + dist.get_rank() for i in range(6)]
     got = [torch.zeros(count, dtype=torch.int64) for _ in range(6)]

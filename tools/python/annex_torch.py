@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Record what an iteration of a PyTorch training function does to memory, as an annex-trace/1 file.
+"""Record how an iteration of a PyTorch training function uses memory, as an annex-trace/1 file.
 
     from annex_torch import record
     record(step, out="trace.json", model=model, optimizer=optimizer)
@@ -28,7 +28,7 @@ except ImportError as missing:
 
 PAGE = 4096
 
-# In-place operators that do not look at what they replace.
+# In-place operators that do not read the values that they replace.
 OVERWRITE = {"zero_", "fill_", "copy_", "normal_", "uniform_", "bernoulli_", "random_",
              "_foreach_zero_", "_foreach_copy_"}
 # Operators that only allocate.
@@ -134,7 +134,7 @@ class Recorder(TorchDispatchMode):
                 found[id(storage)] = storage
         return found
 
-    def bury(self):
+    def note_deaths(self):
         """Note which storages have gone since the last kernel."""
         dead = [key for key, s in self.live.items() if s.ref.expired()]
         for key in dead:
@@ -151,7 +151,7 @@ class Recorder(TorchDispatchMode):
                 del self.gradless[name]
 
     def split_arguments(self, func, args, kwargs):
-        """What an operator reads and what it writes of its arguments."""
+        """Storages that an operator reads, and storages that it writes."""
         reads, writes = {}, {}
         name = func._schema.name.split("::")[-1]
         for i, arg in enumerate(func._schema.arguments):
@@ -174,7 +174,7 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         self.find_gradients()
-        self.bury()
+        self.note_deaths()
         reads, writes = self.split_arguments(func, args, kwargs)
         kernel = Kernel(func._schema.name.split("::")[-1], reads, writes)
         result = self.run(kernel, func, args, kwargs)
@@ -205,7 +205,7 @@ class Recorder(TorchDispatchMode):
         self.kernels.append(kernel)
 
     def run(self, kernel, func, args, kwargs):
-        """Run the operator and take its time; on a GPU also what it allocates for itself only."""
+        """Run the operator and take its time; on a GPU also the bytes of its workspace."""
         if self.device.type != "cuda":
             start = time.perf_counter_ns()
             result = func(*args, **kwargs)
@@ -223,7 +223,7 @@ class Recorder(TorchDispatchMode):
 
     def end(self):
         self.find_gradients()
-        self.bury()
+        self.note_deaths()
 
     def signature(self):
         return [(k.name, sorted(s.bytes for s in k.reads.values()),
@@ -235,7 +235,7 @@ def page_rounded(size):
 
 
 def named_state(model, optimizer):
-    """(tensor, role, name) of what lives as long as the model and its optimizer."""
+    """(tensor, role, name) of parameters, buffers and optimizer state."""
     names = {}
     if model is not None:
         for name, p in model.named_parameters():

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Train a model with no offload, with PyTorch's save_on_cpu, and with annex.offload: a table.
 
-    compare.py --model transformer --budget 64M --storage file:/data/annex.img
+    compare.py --model transformer --memory 64M --storage file:/data/annex.img
 
 Each way runs in a process of its own, on the same numbers. "malloc" is no offload with the setting
-of malloc that annex.offload makes, which alone saves some memory. CPU is of the whole process. The
-models know of nothing.
+of malloc that annex.offload makes, which alone saves some memory. CPU is of the whole process.
 """
 import argparse
 import contextlib
@@ -66,7 +65,7 @@ def run(args):
     around = contextlib.nullcontext()
     if args.way == "annex":
         import annex
-        around = annex.offload(args.budget, args.storage)
+        around = annex.offload(args.memory, args.storage)
     elif args.way == "save_on_cpu":
         around = torch.autograd.graph.save_on_cpu()
     torch.manual_seed(1)
@@ -94,7 +93,7 @@ def measure(args, way):
     if way == "malloc":
         environment["MALLOC_MMAP_THRESHOLD_"] = str(1 << 17)
     command = [sys.executable, os.path.abspath(__file__), "--way", way, "--model", args.model,
-               "--budget", args.budget, "--storage", args.storage,
+               "--memory", args.memory, "--storage", args.storage,
                "--iterations", str(args.iterations)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
     if done.returncode:
@@ -104,7 +103,7 @@ def measure(args, way):
 
 def table(args, results):
     none = results[0]
-    print(f"{args.model}, {args.iterations} iterations, budget {args.budget}, {args.storage}")
+    print(f"{args.model}, {args.iterations} iterations, memory {args.memory}, {args.storage}")
     print(f"{'':12} {'peak':>9} {'over base':>10} {'iteration':>10} {'time':>6} {'CPU':>8}  losses")
     for result in results:
         same = "the same" if result["losses"] == none["losses"] else "DIFFERENT"
@@ -113,7 +112,7 @@ def table(args, results):
               f"{result['seconds'] / none['seconds']:5.2f}x {result['cpu']:6.1f} s  {same}")
     stats = results[-1]["stats"]
     print(f"annex wrote {stats['out'] // MIB} MiB, read {stats['in'] // MIB} MiB, and waited "
-          f"{stats['waited']:.3f} s for them")
+          f"{stats['stall_s']:.3f} s of its last iteration")
 
 
 class Parser(argparse.ArgumentParser):
@@ -124,7 +123,7 @@ class Parser(argparse.ArgumentParser):
 def main():
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="transformer", choices=sorted(MODELS))
-    parser.add_argument("--budget", default="64M", help="of annex.offload (64M)")
+    parser.add_argument("--memory", default="64M", help="device memory of annex.offload (64M)")
     parser.add_argument("--storage", help="of annex.offload (a file in the current directory)")
     parser.add_argument("--iterations", type=int, default=5, help="of each way (5)")
     parser.add_argument("--json", action="store_true", help="all results instead of a table")
@@ -139,7 +138,7 @@ def main():
         args.storage = args.storage or f"file:{os.path.abspath(scratch)}/annex.img"
         results = [measure(args, way) for way in WAYS]
     if args.json:
-        print(json.dumps({"model": args.model, "budget": args.budget, "storage": args.storage,
+        print(json.dumps({"model": args.model, "memory": args.memory, "storage": args.storage,
                           "iterations": args.iterations, "ways": results}))
     else:
         table(args, results)

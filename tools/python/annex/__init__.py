@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch training in less memory: what is not needed soon is on storage meanwhile, by libannex.
+"""PyTorch training in less memory: libannex moves tensors to storage until they are needed.
 
-    with annex.offload(budget="512M", storage="file:/data/annex.img"):
+    with annex.offload("512M", "file:/data/annex.img"):
         for x, target in batches:
             optimizer.zero_grad()
             loss(model(x), target).backward()
@@ -13,7 +13,7 @@ except ImportError as missing:
     raise ImportError(f"annex needs PyTorch 1.13 or later ({missing}): "
                       "apt-get install python3-torch") from None
 
+from .block import offload
 from .library import Error
-from .whole import offload
 
 __all__ = ["Error", "offload"]

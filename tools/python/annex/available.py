@@ -14,7 +14,7 @@ def read(*path):
 
 
 def groups():
-    """Control groups of memory that this process is in, with those above them."""
+    """The memory control groups of this process, and their ancestors."""
     for line in read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
@@ -27,7 +27,7 @@ def groups():
 
 
 def left(group):
-    """Bytes until its limit. Pages of files make room, and those of shared memory do not."""
+    """Bytes until its limit. Pages of files can be evicted, pages of shared memory cannot."""
     for limit, used, files, shared in FILES:
         with contextlib.suppress(OSError, ValueError):  # there is none, or it is "max"
             stat = dict(line.split() for line in read(group, "memory.stat").splitlines())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors on a GPU. The space takes the place of PyTorch's caching allocator: below the cache, or
- * in a pool of it, it would not hear of tensors that are freed.
+ * Tensors on a GPU. The space takes the place of PyTorch's caching allocator. Below the cache, or
+ * in a pool of it, it would not learn that tensors are freed.
  *
- * Whoever else asks for memory, or in other threads, has the caching allocator's.
+ * Other callers and other threads get the caching allocator's memory.
  */
 #ifndef ANNEX_CUDA_HPP
 #define ANNEX_CUDA_HPP
@@ -23,7 +23,7 @@ using Pluggable = torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator;
 using CudaAllocator = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 using CudaStats = c10::CachingDeviceAllocator::DeviceStats;
 
-/* PyTorch's own. */
+/* PyTorch's own allocator. */
 std::atomic<CudaAllocator *> cached{nullptr};
 
 void drop_on_gpu(void *ptr)
@@ -38,8 +38,8 @@ void drop_managed(void *ptr)
 }
 
 /*
- * The allocator of PyTorch's CUDA tensors. What it does not do itself, such as graphs of CUDA, its
- * base refuses by an error.
+ * The allocator of PyTorch's CUDA tensors. Its base refuses other calls, such as for graphs of
+ * CUDA, by an error.
  */
 class GpuSpaces final : public Pluggable
 {
@@ -91,7 +91,7 @@ class GpuSpaces final : public Pluggable
 	{
 		cached.load()->cacheInfo(device, largest);
 	}
-	/* Kernels of each stream hold their tensors of a space. */
+	/* A kernel in any stream holds its tensors of a space. */
 	void recordStream(const c10::DataPtr &data, c10::cuda::CUDAStream stream) override
 	{
 		if (data.get_deleter() != &drop_on_gpu)
@@ -144,7 +144,7 @@ class Gpu final : public Side
 	{
 		c10::cuda::CUDACachingAllocator::allocator.store(cached.load());
 	}
-	/* Where the GPU is full, CUDA moves what is used there from memory of the host. */
+	/* If the GPU is full, CUDA moves managed memory between it and the host. */
 	c10::DataPtr ordinary(size_t bytes) const override
 	{
 		c10::cuda::CUDAGuard guard(index);
@@ -154,7 +154,7 @@ class Gpu final : public Side
 			return cached.load()->allocate(bytes);
 		} catch (const c10::OutOfMemoryError &) {
 			if (cudaMallocManaged(&ptr, bytes) != cudaSuccess) {
-				cudaGetLastError(); /* what comes next is not to blame */
+				cudaGetLastError(); /* not an error of the next call */
 				throw;
 			}
 		}
@@ -180,7 +180,7 @@ class Gpu final : public Side
 		    cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess &&
 		    cudaDeviceSynchronize() == cudaSuccess)
 			return 0;
-		cudaGetLastError(); /* the errno tells of it */
+		cudaGetLastError(); /* -EIO reports it */
 		return -EIO;
 	}
 

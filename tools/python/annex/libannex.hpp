@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions and structures of libannex (annex/mem.h, annex/exec.h), whose headers need not be
+ * Functions and structures of libannex (annex/mem.h, annex/exec.h), so that its headers need not be
  * installed.
  */
 #ifndef ANNEX_LIBANNEX_HPP

@@ -4,13 +4,13 @@ import ctypes
 import errno
 import os
 
-SSD, TIERS = 3, 19  # enum annex_tier
+TIERS = 19  # of enum annex_tier
 PAGE = 4096
-M_MMAP_THRESHOLD, MMAP_THRESHOLD = -3, 1 << 17  # malloc.h; what glibc begins with
+M_MMAP_THRESHOLD, MMAP_THRESHOLD = -3, 1 << 17  # malloc.h; glibc's first threshold
 
 
 class Error(OSError):
-    """What libannex refused or failed to do: its errno, and its words."""
+    """An error of libannex: its errno, and its words."""
 
 
 class StoreOpts(ctypes.Structure):
@@ -97,16 +97,10 @@ class SimResult(ctypes.Structure):
                                                        "cxl_peak")]]
 
 
-class MemPage(ctypes.Structure):
-    _fields_ = [("device", ctypes.c_bool), ("below", ctypes.c_bool), ("busy", ctypes.c_bool),
-                ("tier", ctypes.c_uint8), ("at", ctypes.c_uint64)]
-
-
 STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
               "annex_gpu_memory": GpuMemory, "annex_hdm_usage": HdmUsage,
-              "annex_mem_page": MemPage, "annex_ns": Namespace,
-              "annex_plan": Plan, "annex_sim_job": SimJob, "annex_sim_result": SimResult,
-              "annex_system": System, "annex_store_opts": StoreOpts,
+              "annex_ns": Namespace, "annex_plan": Plan, "annex_sim_job": SimJob,
+              "annex_sim_result": SimResult, "annex_system": System, "annex_store_opts": StoreOpts,
               "annex_space_opts": SpaceOpts, "annex_space_stats": SpaceStats}
 
 VOID, U64, U32, TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p
@@ -121,14 +115,6 @@ CALLS = {
     "annex_hdm_open": (TEXT, VOID, OUT),
     "annex_hdm_get_usage": (VOID, ctypes.POINTER(HdmUsage)),
     "annex_space_create": (ctypes.POINTER(SpaceOpts), OUT),
-    "annex_alloc": (VOID, TEXT, U64, OUT),
-    "annex_free": (VOID, VOID),
-    "annex_prefetch": (VOID, VOID, U64, U64, OUT),
-    "annex_pre_evict": (VOID, VOID, U64, ctypes.c_uint, OUT),
-    "annex_move_wait": (VOID, U32),
-    "annex_hold": (VOID, VOID),
-    "annex_mem_lookup": (VOID, VOID, ctypes.POINTER(MemPage)),
-    "annex_let_go": (VOID, VOID),
     "annex_exec_create": (VOID, ctypes.POINTER(ExecOpts), OUT),
     "annex_exec_trace": (VOID, OUT),
     "annex_trace_write": (VOID, VOID),
@@ -145,7 +131,6 @@ ENDS = {
     "annex_space_destroy": (VOID,),
     "annex_space_get_stats": (VOID, ctypes.POINTER(SpaceStats)),
     "annex_exec_get_stats": (VOID, ctypes.POINTER(ExecStats)),
-    "annex_move_forget": (VOID,),
     "annex_set_log": (VOID, VOID),
     "annex_trace_free": (VOID,),
     "annex_vitality_destroy": (VOID,),
@@ -160,8 +145,8 @@ def ranks():
 class WarningPipe:
     """Warnings of the library, by a pipe.
 
-    No code of Python may run in the library's threads: they would wait for the interpreter's lock,
-    which a thread may have that waits for memory which they bring.
+    No code of Python may run in the library's threads. They would wait for the interpreter's lock,
+    and the thread that has it may wait for memory that they bring.
     """
 
     def __init__(self, dll):
@@ -178,7 +163,7 @@ class WarningPipe:
 
 
 class Library:
-    """The library's functions, which raise Error where C tells an errno."""
+    """The library's functions. They raise Error where C returns a negative errno."""
 
     warnings = None  # one in a process, since the library has one log
 
@@ -222,7 +207,7 @@ class Library:
             self.dll.annex_dev_close(device)
 
     def part_of(self, uri, least):
-        """What this process uses of storage: ranks share files out evenly, but for their own."""
+        """The part of a file for this process, among ranks. None: all of it."""
         rank, count = ranks()
         if count < 2 or not uri.startswith("file:") or uri.startswith("file:/proc/self/"):
             return None
@@ -244,9 +229,7 @@ class Library:
         return cxl, usage.largest // PAGE * PAGE
 
     def open_space(self, uris, stores, provider=None, **opts):
-        """A space over storage, which is added to @stores as it is opened. @provider: of its
-        buffers.
-        """
+        """A space over storage. Opened stores are added to @stores. @provider: of their buffers."""
         for uri in uris:
             store = ctypes.c_void_p()
             part = self.part_of(uri, opts["device"]) or StoreOpts()
@@ -266,7 +249,7 @@ class Library:
 
     @staticmethod
     def give_memory_back():
-        """Have malloc return what is freed of large tensors to the system, from now on.
+        """Have malloc return freed memory of large tensors to the system, from now on.
 
         glibc learns to keep up to 32 MB at a time, in pieces that later tensors do not fit into.
         """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors that are there when a block begins, or live when it ends: another address for each.
+ * Tensors that exist when a block begins, or when it ends: each moves to another address.
  */
 #ifndef ANNEX_MOVES_HPP
 #define ANNEX_MOVES_HPP
@@ -16,8 +16,6 @@
 namespace
 {
 
-/* Tensors that are there already */
-
 /* Tensors and storages that Python knows, each object once. */
 struct List {
 	void **tensors, **storages;
@@ -28,13 +26,13 @@ c10::StorageImpl *storage_of(void *tensor)
 {
 	auto *t = static_cast<c10::TensorImpl *>(tensor);
 
-	if (!t->has_storage() || (t->device_type() != c10::DeviceType::CPU &&
-				  t->device_type() != c10::DeviceType::CUDA))
+	if (!t->has_storage() ||
+	    (t->device_type() != c10::DeviceType::CPU && t->device_type() != c10::DeviceType::CUDA))
 		return nullptr;
 	return t->storage().unsafeGetStorageImpl();
 }
 
-/* Holders of tensors that are known: Python, gradients, views, and autograd's accumulators. */
+/* Count the known holders of tensors: Python, gradients, views, autograd's accumulators. */
 std::unordered_map<c10::TensorImpl *, size_t> known_holders(void **list, size_t n)
 {
 	std::unordered_map<c10::TensorImpl *, size_t> known;
@@ -57,9 +55,9 @@ std::unordered_map<c10::TensorImpl *, size_t> known_holders(void **list, size_t 
 }
 
 /*
- * Storages of tensors, each once, that may get another address. A storage or a tensor that has more
- * holders than are known may have been given away by its address (DLPack); a storage that cannot be
- * resized has been (NumPy), or is shared. @fits: whether its memory is of the kind that moves.
+ * Storages of tensors, each once, that may get another address. If a storage or a tensor has more
+ * holders than are known, its address may have been given away (DLPack). The address of a storage
+ * that cannot be resized was given away (NumPy), or is shared. @fits: whether its memory moves.
  */
 template <typename Fits>
 std::vector<c10::StorageImpl *> movable(const List *all, const Block *block, Fits fits,
@@ -98,7 +96,7 @@ std::vector<c10::StorageImpl *> movable(const List *all, const Block *block, Fit
 	return found;
 }
 
-/* Ordinary memory, or that of a block that has ended, which had to keep it then. */
+/* Whether memory is ordinary, or was kept by a block that has ended. */
 bool may_enter(const Block *block, const c10::DataPtr &data)
 {
 	if (data.get_deleter() == block->side->ordinary_deleter())
@@ -110,9 +108,8 @@ bool may_enter(const Block *block, const c10::DataPtr &data)
 	       found->second.block->watched && block->watched;
 }
 
-/* Where touches are not served, a tensor is held while it is copied. */
-template <typename Copy>
-int held(Block *block, const void *tensor, Copy copy)
+/* Hold a tensor while it is copied, where touches are not served. */
+template <typename Copy> int held(Block *block, const void *tensor, Copy copy)
 {
 	int err = block->watched ? 0 : lib.hold(block->space, tensor);
 
@@ -124,7 +121,7 @@ int held(Block *block, const void *tensor, Copy copy)
 	return err;
 }
 
-/* Return: whether it is in the space. */
+/* Return: whether the storage is in the space. */
 bool move_in(Block *block, c10::StorageImpl *s)
 {
 	void *old = s->data_ptr().get(), *ptr;
@@ -145,13 +142,13 @@ bool move_in(Block *block, c10::StorageImpl *s)
 	return true;
 }
 
-/* Bytes cannot be read, and will not be. */
+/* Whether bytes are lost for ever. */
 bool is_loss(int err)
 {
 	return err == -EIO || err == -EILSEQ || err == -ENODEV;
 }
 
-/* Return: 0, or an error: a loss leaves the storage without memory. */
+/* Return: 0, or an error. A loss leaves the storage without memory. */
 int move_out(Block *block, c10::StorageImpl *s)
 {
 	c10::DataPtr fresh;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * PyTorch's tensors in a space of libannex: an allocator for the CPU, and a look at each operator.
- * native.py compiles this file against the PyTorch that is installed.
+ * PyTorch's tensors in a space of libannex: an allocator for the CPU, and an interceptor of
+ * operators. native.py compiles this file against the installed PyTorch.
  *
- * Operators are seen by a dispatch key above all others, which the thread of the block includes. An
- * exception may leave such a kernel; callbacks of at::RecordFunction have theirs caught and logged.
+ * Operators are intercepted by a dispatch key above all others, which the thread of the block
+ * includes. Exceptions may leave such a kernel; at::RecordFunction catches those of its callbacks.
  *
  * Locks: `running` (the kernel that is recorded), then `table` (the tensors of all spaces).
  */
@@ -44,7 +44,7 @@ void in_child()
 {
 	Block *block = active.exchange(nullptr);
 
-	/* Nothing else may come to lie at an address that a tensor still names. */
+	/* Reserve the addresses that tensors still name. */
 	for (auto &entry : tensors) {
 		bool here = entry.second.block && entry.second.block->side->device().is_cpu();
 
@@ -81,8 +81,8 @@ const Side *side_of(int gpu)
 extern "C" {
 
 /*
- * Find libannex. @type: the exception of Python that is raised. @tell: tells warnings, in Python's
- * main thread. Return: NULL, or a name that is missing.
+ * Find libannex. @type: the exception of Python that is raised. @tell: gives warnings in Python's
+ * main thread. Return: NULL, or a missing name.
  */
 const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void *))
 {
@@ -132,9 +132,9 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 }
 
 /*
- * The space, its stores, its CXL memory or NULL, and the planner are the block's from now on. @gpu:
- * the number of the one whose tensors these are; -1: tensors are the processor's. @plans: whether
- * the policy makes some. @lines: whether progress is shown.
+ * Make a block, which owns the space, its stores, its CXL memory or NULL, and the planner. @gpu:
+ * number of the GPU whose tensors move; -1: the processor's do. @plans: whether the policy makes
+ * plans. @lines: whether progress is shown.
  */
 void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *exec,
 			 uint64_t smallest, uint64_t budget, int gpu, bool plans, bool lines)
@@ -147,7 +147,7 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	block->exec = exec;
 	block->stores.assign(stores, stores + n);
 	block->smallest = smallest;
-	block->budget = budget;
+	block->budget = in_pages(budget);
 	int how;
 	bool writes;
 	lib.get_watch(space, &how, &writes);
@@ -157,7 +157,7 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	return block;
 }
 
-/* Begin, in this thread. Return: 0, or an error of libannex; -EBUSY: somebody's allocator stays. */
+/* Begin, in this thread. Return: 0, or an error of libannex; -EBUSY: another allocator stays. */
 int annex_native_begin(Block *block)
 {
 	int err = lib.exec_begin(block->exec);
@@ -195,7 +195,7 @@ int annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64
 	return 0;
 }
 
-/* The block has ended: operators and allocations are as before. */
+/* End the block: operators and allocations are as before it. */
 void annex_native_end(Block *block)
 {
 	if (active == block) {
@@ -216,8 +216,8 @@ void annex_native_end(Block *block)
 }
 
 /*
- * An iteration ends here, if it has a kernel. @graph: with a graph that was an optimizer's step, if
- * no step of PyTorch's has it as a part. Return: 0; -1: @words are a Failure's.
+ * End an iteration, if it has a kernel. @graph: after a graph that was an optimizer's step, unless
+ * it is a part of PyTorch's own step. Return: 0; -1: @words are a Failure's.
  */
 int annex_native_step(Block *block, bool graph, char *words, size_t room)
 {
@@ -234,28 +234,36 @@ int annex_native_step(Block *block, bool graph, char *words, size_t room)
 	return 0;
 }
 
-/* The last iterations: up to ITERATIONS. Return: how many. */
+/* Copy the last iterations, up to ITERATIONS. Return: how many. */
 size_t annex_native_iterations(Block *block, Iteration *list)
 {
 	return block->progress.get(list);
 }
 
-/* The state of planning, in a word or two. The block has not ended. */
+/* The state of planning, in a few words, of a block that has not ended. */
 const char *annex_native_planning(Block *block)
 {
 	return block->progress.state();
 }
 
-/* The line of progress is taken away, for others to write there. */
+/* The warning of an operator that did not fit, as long as the block is known; NULL: all did. */
+const char *annex_native_large(Block *block)
+{
+	std::lock_guard<std::mutex> lock(table);
+
+	return block->warning.empty() ? nullptr : block->warning.c_str();
+}
+
+/* Clear the line of progress. */
 void annex_native_clear(Block *block)
 {
 	block->progress.clear();
 }
 
 /*
- * Move tensors from the space to ordinary memory, @most bytes; *@beyond: bytes that are more, and
- * stay. Return: 0, or the last error. Tensors that there is no room for, in a full space, come when
- * others have left it.
+ * Move tensors from the space to ordinary memory, up to @most bytes; *@beyond: bytes beyond, which
+ * stay. Return: 0, or the last error. If a full space cannot bring a tensor, the next attempt
+ * follows when others have left.
  */
 int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_t *beyond,
 			  char *words, size_t room)
@@ -275,7 +283,7 @@ int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_
 		for (c10::StorageImpl *s : left) {
 			if (block_of(s->data_ptr().get()) != block)
 				continue;
-			/* Where nobody brings what is touched, tensors cannot be left. */
+			/* Where touches are not served, tensors cannot stay. */
 			if (block->watched && s->nbytes() > most) {
 				*beyond += s->nbytes();
 				continue;
@@ -299,7 +307,7 @@ int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_
 	return failed;
 }
 
-/* Nothing is added any more: the space goes with its last tensor. */
+/* Add no more tensors: the space goes with its last one. */
 void annex_native_leave(Block *block)
 {
 	lib.space_trim(block->space);
@@ -310,16 +318,16 @@ void annex_native_leave(Block *block)
 }
 
 /*
- * A graph that torch.compile() has made begins. @list: tensors that it uses. @how: of each, READ or
- * WRITE. @graph: to be ended; NULL: it is not recorded, as it is in another thread, or in a kernel,
- * or too large. Return: 0, or an error.
+ * Begin a graph of torch.compile(). @list: tensors that it uses. @how: READ or WRITE of each.
+ * @graph: to be ended; NULL: it is not recorded, as it is in another thread, or in a kernel, or too
+ * large. Return: 0, or an error.
  */
 int annex_native_graph_begin(const char *name, void **list, const uint32_t *how, size_t n,
 			     Graph **graph)
 {
 	Block *block = own_block();
 	auto begun = std::make_unique<Graph>();
-	std::vector<Use> uses;
+	Uses uses;
 
 	*graph = nullptr;
 	if (!block || c10::impl::tls_is_dispatch_key_excluded(KEY) || block->large.count(name))
@@ -332,22 +340,22 @@ int annex_native_graph_begin(const char *name, void **list, const uint32_t *how,
 		begun->run = std::make_unique<Run>(&begun->op);
 		if (!begun->run->block())
 			return 0;
-		begun->run->begin(uses);
+		begun->run->begin(std::move(uses));
 	} catch (const Failure &failure) {
-		if (failure.err != -ENOSPC || !block->watched)
-			return failure.err;
-		block->large.insert(name);
-		return 0;
+		return failure.err;
 	}
-	*graph = begun.release();
+	if (begun->run->is_current())
+		*graph = begun.release();
+	else
+		block->large.insert(name);
 	return 0;
 }
 
-/* @results: tensors that it gives. */
+/* End a graph. @results: tensors that it returns. */
 void annex_native_graph_end(Graph *graph, void **results, size_t n)
 {
 	Block *block = graph->run->block();
-	std::vector<Use> uses;
+	Uses uses;
 
 	if (!graph->run->is_current())
 		block->large.insert(graph->op.text);
@@ -357,10 +365,7 @@ void annex_native_graph_end(Graph *graph, void **results, size_t n)
 	delete graph;
 }
 
-/*
- * @out: whether the space is open, tensors in it, bytes that it had no addresses for and
- * bytes of the tensors in it.
- */
+/* @out: whether the space is open, tensors in it, bytes without addresses, bytes of its tensors. */
 void annex_native_state(Block *block, uint64_t *out)
 {
 	std::lock_guard<std::mutex> lock(table);
@@ -371,7 +376,7 @@ void annex_native_state(Block *block, uint64_t *out)
 	out[3] = block->live_bytes;
 }
 
-/* Whether a tensor lies in a space; in a child, in its parent's. */
+/* Whether a tensor lies in a space. In a forked child: in its parent's. */
 int annex_native_has(void *tensor)
 {
 	c10::StorageImpl *s = storage_of(tensor);
@@ -380,7 +385,7 @@ int annex_native_has(void *tensor)
 	return s && tensors.count(s->data_ptr().get());
 }
 
-/* Whether a tensor is without the memory that it had (move_out()). */
+/* Whether a tensor has lost its memory (move_out()). */
 int annex_native_is_lost(void *tensor)
 {
 	c10::StorageImpl *s = storage_of(tensor);
@@ -388,7 +393,7 @@ int annex_native_is_lost(void *tensor)
 	return s && s->nbytes() && !s->data_ptr().get();
 }
 
-/* Python does not know the block any more. */
+/* Python has dropped the block. */
 void annex_native_forget(Block *block)
 {
 	std::unique_lock<std::mutex> lock(table);

@@ -18,8 +18,8 @@ import torch
 from .library import Error
 
 SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
-    "native.cpp", "allocator.hpp", "cuda.hpp", "libannex.hpp", "moves.hpp", "operators.hpp",
-    "progress.hpp", "work.hpp")]
+    "native.cpp", "allocator.hpp", "block.hpp", "cuda.hpp", "libannex.hpp", "moves.hpp",
+    "operators.hpp", "progress.hpp", "work.hpp")]
 HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
@@ -31,11 +31,11 @@ KEY = "TESTING_ONLY_GenericMode"  # of dispatch, by which native.cpp sees operat
 
 
 class Unavailable(Exception):
-    """Why there is no native part, and what to install."""
+    """Why the compiled part cannot be built, and the package to install."""
 
 
 class Refused(Error):
-    """As native.cpp raises it, whose words begin with the errno. It becomes an Error."""
+    """native.cpp raises it with words that begin with the errno. It becomes an Error."""
 
     def __new__(cls, words):
         number, _, rest = words.partition(" ")
@@ -47,7 +47,7 @@ def version():
 
 
 def folder(name, holds, otherwise):
-    """A folder of PyTorch's package, or where distributions put what it @holds."""
+    """A folder of PyTorch's package, or the one where distributions put the file that it @holds."""
     path = os.path.join(os.path.dirname(torch.__file__), name)
     return path if os.path.exists(os.path.join(path, holds)) else otherwise
 
@@ -138,10 +138,10 @@ class Iteration(ctypes.Structure):
 
 
 class Idle:
-    """The dispatch key outside of blocks: it does nothing, and is there.
+    """The dispatch key outside of blocks, where it does nothing.
 
     torch.compile() makes a graph anew when a thread's keys change, so the thread that imports this
-    package has it always.
+    package always has the key.
     """
 
     fallback = None
@@ -189,9 +189,10 @@ class Native:
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_begin, dll.annex_native_leave,
                          dll.annex_native_clear, dll.annex_native_forget, dll.annex_native_has,
-                         dll.annex_native_is_lost, dll.annex_native_planning):
+                         dll.annex_native_is_lost, dll.annex_native_planning,
+                         dll.annex_native_large):
             function.argtypes = (ctypes.c_void_p,)
-        dll.annex_native_planning.restype = ctypes.c_char_p
+        dll.annex_native_planning.restype = dll.annex_native_large.restype = ctypes.c_char_p
         waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_char_p,
                                             ctypes.c_size_t)
         dll.annex_native_iterations.argtypes = (ctypes.c_void_p, ctypes.POINTER(Iteration))
@@ -280,6 +281,11 @@ class Block:
     def planning(self):
         return self.native.dll.annex_native_planning(self.handle).decode()
 
+    def large(self):
+        """A warning, if an operator was too large for device memory."""
+        words = self.native.dll.annex_native_large(self.handle)
+        return [words.decode()] if words else []
+
     def clear(self):
         self.native.dll.annex_native_clear(self.handle)
 
@@ -296,7 +302,7 @@ class Block:
         return moved.value, stayed.value
 
     def move_out(self, objects, most):
-        """Up to @most bytes. Returns those that are more, and stay."""
+        """Move up to @most bytes. Return: the bytes beyond, which stay."""
         words, beyond = ctypes.create_string_buffer(WORDS), U64()
         code = self.native.dll.annex_native_move_out(self.handle, ctypes.byref(objects), most,
                                                      ctypes.byref(beyond), words, WORDS)

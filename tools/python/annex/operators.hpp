@@ -18,14 +18,14 @@
 namespace
 {
 
-/* Of torch.func and of subclasses in Python, whose tensors have others inside: operators on these
- * are called as well. */
+/* Keys of torch.func and of subclasses in Python, whose tensors wrap others: operators on the
+ * wrapped tensors are intercepted. */
 constexpr c10::DispatchKeySet WRAPPERS({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
 					c10::DispatchKey::FuncTorchDynamicLayerBackMode,
 					c10::DispatchKey::Python});
-/* Kernels of an iteration: a program that has no optimizer does not fill memory with its record. */
+/* Kernels of an iteration at most, so that the record of a program without an optimizer ends. */
 constexpr uint64_t LONGEST = 1 << 16;
-/* Of the device tier, one of which the tensors of a kernel on lists fill at most. */
+/* Parts of the device tier: the tensors of a kernel on lists fill one at most. */
 constexpr uint64_t PARTS_OF_STEP = 16;
 
 /* Operators */
@@ -43,12 +43,12 @@ bool starts(const std::string &text, const char *with)
 	return text.compare(0, strlen(with), with) == 0;
 }
 
-/* Operators that do no work on elements: they make views or memory, or consist of operators. */
+/* Operators without work on elements: they make views or memory, or consist of operators. */
 bool passes(const c10::OperatorHandle &op, const std::string &name)
 {
 	static const char *const idle[] = {
-		"aten::empty",  "aten::new_empty",     "aten::set_",         "aten::detach_",
-		"profiler::",   "aten::record_stream", "_c10d_functional::"};
+		"aten::empty", "aten::new_empty",     "aten::set_",        "aten::detach_",
+		"profiler::",  "aten::record_stream", "_c10d_functional::"};
 
 	for (const char *prefix : idle)
 		if (starts(name, prefix))
@@ -88,8 +88,8 @@ Operator classify(const c10::OperatorHandle &op)
 			   starts(o.text, "aten::_amp_foreach_");
 	for (const auto &argument : schema.arguments()) {
 		bool tensor = argument.type()->str().find("Tensor") != std::string::npos;
-		/* Statistics of batch_norm are written, and tensors of other processes are read:
-		 * schemas do not say so. */
+		/* Schemas do not say that batch_norm writes its statistics, and that
+		 * torch.distributed reads and writes tensors. */
 		bool writes = (argument.alias_info() && argument.alias_info()->isWrite()) ||
 			      starts(argument.name(), "running_") || o.works;
 
@@ -108,7 +108,7 @@ const Operator &look_up(const c10::OperatorHandle &op)
 	return o;
 }
 
-void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, std::vector<Use> *uses)
+void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, Uses *uses)
 {
 	if (!t->has_storage())
 		return;
@@ -117,16 +117,17 @@ void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, std::vecto
 	auto found = tensors.find(const_cast<void *>(ptr));
 	if (found == tensors.end() || found->second.block != block)
 		return;
-	for (Use &use : *uses)
+	for (Use &use : uses->list)
 		if (use.ptr == ptr) {
 			use.how |= how;
 			return;
 		}
-	uses->push_back({ptr, how});
+	uses->list.push_back({ptr, how});
+	uses->bytes += in_pages(found->second.bytes);
 }
 
-/* A sparse tensor has others inside. */
-void add_sparse(Block *block, const at::Tensor &tensor, uint32_t how, std::vector<Use> *uses)
+/* A sparse tensor consists of others. */
+void add_sparse(Block *block, const at::Tensor &tensor, uint32_t how, Uses *uses)
 {
 	std::vector<at::Tensor> inside;
 
@@ -149,7 +150,7 @@ void add_sparse(Block *block, const at::Tensor &tensor, uint32_t how, std::vecto
 		add_tensor(block, part.unsafeGetTensorImpl(), how, uses);
 }
 
-void add_use(Block *block, const c10::IValue &value, uint32_t how, std::vector<Use> *uses)
+void add_use(Block *block, const c10::IValue &value, uint32_t how, Uses *uses)
 {
 	if (value.isTensor()) {
 		const at::Tensor &tensor = value.toTensor();
@@ -165,10 +166,10 @@ void add_use(Block *block, const c10::IValue &value, uint32_t how, std::vector<U
 	}
 }
 
-std::vector<Use> uses_of(Block *block, const Operator &o, const torch::jit::Stack &stack)
+Uses uses_of(Block *block, const Operator &o, const torch::jit::Stack &stack)
 {
 	size_t n = o.how.size();
-	std::vector<Use> uses;
+	Uses uses;
 
 	for (size_t i = 0; i < n; i++)
 		if (o.how[i])
@@ -176,9 +177,9 @@ std::vector<Use> uses_of(Block *block, const Operator &o, const torch::jit::Stac
 	return uses;
 }
 
-std::vector<Use> results_of(Block *block, size_t n, const torch::jit::Stack &stack)
+Uses results_of(Block *block, size_t n, const torch::jit::Stack &stack)
 {
-	std::vector<Use> uses;
+	Uses uses;
 
 	for (size_t i = stack.size() - n; i < stack.size(); i++)
 		add_use(block, stack[i], WRITE, &uses);
@@ -207,7 +208,7 @@ bool wants_gradient(const c10::IValue &value)
 	return false;
 }
 
-/* Whether it is of a graph for gradients. A program that makes a model computes without. */
+/* Whether it records for gradients, as training does, and making a model does not. */
 bool learns(const Operator &o, const torch::jit::Stack &stack)
 {
 	size_t n = o.how.size();
@@ -223,7 +224,7 @@ void redispatch(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::
 	op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, KEY), stack);
 }
 
-/* The next iteration. `running` is held. */
+/* Begin the next iteration. `running` is held. */
 void turn(Block *block)
 {
 	int err = lib.exec_end(block->exec);
@@ -253,7 +254,7 @@ void next_iteration()
 		turn(block);
 }
 
-/* Where touches are not served, kernels of several threads wait for each other: each is told of. */
+/* Where touches are not served, every thread's kernels are recorded, one at a time. */
 std::unique_lock<std::mutex> lock_kernels()
 {
 	Block *block = active;
@@ -263,7 +264,7 @@ std::unique_lock<std::mutex> lock_kernels()
 	return std::unique_lock<std::mutex>(running, std::try_to_lock);
 }
 
-/* A kernel while it runs. Operators that it calls are part of it. */
+/* A kernel while it runs. Operators that it calls are parts of it. */
 class Run
 {
       public:
@@ -279,30 +280,26 @@ class Run
 	{
 		kernel.end();
 	}
-	/* NULL: it is not recorded. */
+	/* NULL: the kernel is not recorded. */
 	Block *block() const
 	{
 		return kernel.block;
 	}
-	void begin(const std::vector<Use> &uses)
+	void begin(Uses uses)
 	{
 		let_go_of_works(kernel.block);
-		current = &kernel;
-		kernel.uses = uses;
-		kernel.given = uses.size();
-		if (!uses.empty())
-			kernel.begin();
+		kernel.begin(std::move(uses));
 	}
-	void keep(const std::vector<Use> &results)
+	void keep(const Uses &results)
 	{
-		kernel.keep(results);
+		kernel.keep(results.list);
 	}
-	/* Whether it has not ended early. */
+	/* Whether it is recorded: a kernel that does not fit is not. */
 	bool is_current() const
 	{
 		return current == &kernel;
 	}
-	/* The first iteration begins with this kernel: before, the program has prepared itself. */
+	/* Begin the first iteration with this kernel. Kernels before it have made the model. */
 	void learn()
 	{
 		kernel.block->learns = true;
@@ -322,7 +319,7 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 {
 	Run run(&o);
 	std::vector<c10::IValue> tensors;
-	std::vector<Use> uses;
+	Uses uses;
 
 	if (run.block()) {
 		if (!run.block()->learns && learns(o, *stack))
@@ -336,12 +333,12 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 	if (run.block() && !run.block()->watched)
 		run.keep(results_of(run.block(), op.schema().returns().size(), *stack));
 	if (o.works && run.block())
-		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses));
+		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses.list));
 }
 
-/* Operators on lists: steps of optimizers change each parameter by its own gradient and state. */
+/* Operators on lists: an optimizer's step changes each parameter by its own gradient and state. */
 
-/* Elements of each list; 0: lists differ, or there is none. Empty ones are of what is not used. */
+/* Elements of each list that is not empty; 0: lists differ, or there is none. */
 size_t length_of_lists(const std::vector<c10::IValue> &arguments)
 {
 	size_t length = 0;
@@ -385,7 +382,7 @@ torch::jit::Stack part_of(const std::vector<c10::IValue> &arguments, size_t from
 	return part;
 }
 
-/* All tensors at once may be more than the device tier: some at a time are a kernel each. */
+/* All tensors of the lists may exceed the device tier, so a few at a time are a kernel. */
 void run_parts(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKeySet keys,
 	       torch::jit::Stack *stack)
 {
@@ -412,7 +409,7 @@ void run_parts(const c10::OperatorHandle &op, const Operator &o, c10::DispatchKe
 		stack->emplace_back(std::move(results));
 }
 
-/* A graph that torch.compile() has made: code that touches tensors without operators. */
+/* A graph of torch.compile(): code that touches tensors without operators. */
 struct Graph {
 	Operator op;
 	std::unique_ptr<Run> run;
@@ -420,10 +417,10 @@ struct Graph {
 
 /* Iterations */
 
-/* Records of steps of optimizers that are under way. */
+/* Records of optimizers' steps that are under way. */
 thread_local std::unordered_set<const void *> steps;
 
-/* PyTorch 1.13 has a tensor. */
+/* The record is an object, and in PyTorch 1.13 a tensor. */
 const void *identity(const c10::IValue &record)
 {
 	if (record.isTensor())
@@ -450,7 +447,7 @@ void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 		next_iteration();
 }
 
-/* On lists, an operator of a GPU is one kernel; one of CPUs calls an operator for each tensor. */
+/* An operator on lists is one kernel on a GPU; on CPUs it calls an operator for each tensor. */
 void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
 	Block *block = own_block();
@@ -463,8 +460,7 @@ void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::j
 	case Operator::KERNEL:
 		return o.splits ? run_parts(op, o, keys, stack) : run_kernel(op, o, keys, stack);
 	case Operator::LISTS:
-		return block->watched ? redispatch(op, keys, stack)
-				      : run_parts(op, o, keys, stack);
+		return block->watched ? redispatch(op, keys, stack) : run_parts(op, o, keys, stack);
 	case Operator::ENTER:
 		return enter(op, keys, stack);
 	case Operator::EXIT:
@@ -474,7 +470,7 @@ void intercept(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::j
 	}
 }
 
-/* The key's fallback while a block lasts; otherwise the key passes, at no cost (native.py). */
+/* The key's fallback while a block lasts. Outside of blocks native.py has another one. */
 std::unique_ptr<torch::Library> &watch = *new std::unique_ptr<torch::Library>;
 
 void watch_operators()

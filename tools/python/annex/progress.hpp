@@ -20,9 +20,9 @@ namespace
 
 constexpr uint64_t SECOND = 1000000000;
 constexpr uint64_t PERIOD = SECOND / 5; /* nanoseconds from one line to the next */
-constexpr size_t ITERATIONS = 8;        /* that are remembered */
+constexpr size_t ITERATIONS = 8;        /* remembered ones */
 
-/* An iteration that has ended: times in nanoseconds, bytes moved. @plan: NULL: it had none. */
+/* An iteration that has ended: times in nanoseconds, bytes moved. @plan: NULL without one. */
 struct Iteration {
 	uint64_t ns, stall_ns, in, out;
 	const void *plan;
@@ -44,7 +44,7 @@ std::string human(uint64_t bytes)
 class Progress
 {
       public:
-	/* @plans: the policy makes some. @lines: a line is shown. */
+	/* @plans: whether the policy makes plans. @lines: whether a line is shown. */
 	void begin(const void *its_space, const void *its_exec, bool plans, bool lines)
 	{
 		space = its_space;
@@ -124,7 +124,7 @@ class Progress
 	{
 		timespec t;
 
-		clock_gettime(CLOCK_MONOTONIC_COARSE, &t); /* which costs least */
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &t); /* the cheapest clock */
 		return static_cast<uint64_t>(t.tv_sec) * SECOND + static_cast<uint64_t>(t.tv_nsec);
 	}
 
@@ -132,7 +132,7 @@ class Progress
 	{
 		ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 
-		(void)written; /* a terminal that is gone shows nothing */
+		(void)written; /* the terminal may be gone */
 	}
 
 	std::string figures() const

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Work of torch.distributed, which goes on when its operator has returned: other threads give its
- * tensors to system calls, which fail on absent bytes where the space hears of the program's own
- * touches only. So tensors stay until the work is done.
+ * Work of torch.distributed, which goes on after its operator has returned. Other threads give its
+ * tensors to system calls, which fail on absent bytes if only touches by the program fault. So the
+ * tensors are held until the work is done.
  */
 #ifndef ANNEX_WORK_HPP
 #define ANNEX_WORK_HPP
@@ -17,20 +17,20 @@
 namespace
 {
 
-/* @tensors: arguments of the operator, so that nothing else comes to lie where @uses are. */
+/* @tensors: the operator's arguments, kept so that the addresses of @uses stay theirs. */
 struct Work {
 	c10::intrusive_ptr<c10d::Work> work;
 	std::vector<c10::IValue> tensors;
 	std::vector<Use> uses;
 
-	/* Work that nobody else knows has ended, too: it cannot be waited for. */
+	/* Work without another holder counts as done: nothing can wait for it. */
 	bool is_done() const
 	{
 		return work->isCompleted() || work.use_count() == 1;
 	}
 };
 
-/* Under way. `running` is held. */
+/* Work under way. `running` protects it. */
 std::vector<Work> &works = *new std::vector<Work>;
 
 void let_go_of_works(Block *block)
@@ -44,7 +44,7 @@ void let_go_of_works(Block *block)
 	works.erase(ended, works.end());
 }
 
-/* An operator has begun @result, and still holds its tensors. */
+/* Hold the tensors of an operator that has begun @result, while its kernel still holds them. */
 void hold_for_work(Block *block, const c10::IValue &result, std::vector<c10::IValue> &&tensors,
 		   std::vector<Use> &&uses)
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""with annex.offload(device_memory="64M", storage="file:/data/annex.img"): a device's tensors.
+"""with annex.offload("64M", "file:/data/annex.img"): an ordinary training loop.
 
 PyTorch allocates tensors of 64 KiB and more in a space of libannex. Each operator tells the library
-which tensors it uses; the iterations of an optimizer are recorded and planned for (annex/exec.h).
+which tensors it uses. The iterations of an optimizer are recorded and planned (annex/exec.h).
 """
 import contextlib
 import ctypes
@@ -20,17 +20,23 @@ from .available import available
 from .compiled import recorded
 from .gpu import Gpu, number_of
 from .interrupts import Interrupts
-from .library import Error, ExecOpts, ExecStats
+from .library import Error, ExecOpts, ExecStats, Library
 from .native import Block, List, Native, Unavailable
-from .offload import Offload
-from .saved import SMALLEST
-from .state import Lost
-from .view import storage_of
+from .storage import Storage
 
-Storage = type(storage_of(torch.empty(0)))
+
+def storage_of(tensor):
+    if hasattr(tensor, "untyped_storage"):
+        return tensor.untyped_storage()
+    return tensor.storage()._storage
+
+
+STORAGE = type(storage_of(torch.empty(0)))
+SMALLEST = 65536  # bytes: smaller tensors stay in ordinary memory
 STDERR = 2
-PARTS = 8  # of memory that is available: one is left to others
-wholes = weakref.WeakSet()  # whose blocks have begun
+PARTS = 8  # of available memory: one is left to other programs
+turnstile = threading.Lock()
+begun = weakref.WeakSet()  # blocks
 STAY = ("offload: memory has no room for all tensors: %u bytes of them stay where they are, and "
         "keep the space: save them, and drop them")
 KEPT = ("offload: a graph of autograd, an array or a traceback keeps %u bytes of tensors, which "
@@ -40,11 +46,12 @@ FULL = ("offload: the storage has no room: new tensors are in ordinary memory, b
 
 
 class Absent(torch.Tensor):
-    """In a child that was forked: a tensor that its parent has. Each use is an error."""
+    """In a child that was forked: a tensor of its parent's. Each use is an error."""
 
     number = errno.ECHILD
     told = ("offload: this tensor is with the parent of a process that was forked inside of the "
-            "block: use it there, or fork outside")
+            "block: use it there, or fork outside (DataLoader: num_workers=0, or "
+            "persistent_workers that start before the block)")
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -70,16 +77,15 @@ def gradient(tensor):
 
 
 def objects_of(*kinds):
-    """All objects of these classes, and of classes that are made of them."""
+    """All objects of these classes and of their subclasses."""
     objects = gc.get_objects()
     classes = {kind for kind in set(map(type, objects)) if issubclass(kind, kinds)}
     return [o for o in objects if type(o) in classes]
 
 
 def tensors(objects):
-    """Those among objects, with their gradients."""
-    found = [o for o in objects if isinstance(o, torch.Tensor) and
-             not isinstance(o, (Absent, Lost))]
+    """The tensors among objects, with their gradients."""
+    found = [o for o in objects if isinstance(o, torch.Tensor) and not isinstance(o, Absent)]
     return once((*found, *[g for g in map(gradient, found) if g is not None]))
 
 
@@ -89,9 +95,9 @@ def known():
     A storage's object, once made, lives as long as the storage in PyTorch 2. So each gets one.
     """
     with torch._C.DisableTorchFunction():
-        objects = objects_of(torch.Tensor, Storage)
+        objects = objects_of(torch.Tensor, STORAGE)
         found = tensors(objects)
-        storages = [o for o in objects if isinstance(o, Storage)]
+        storages = [o for o in objects if isinstance(o, STORAGE)]
         for tensor in found:
             with contextlib.suppress(RuntimeError, NotImplementedError):  # some have none
                 storages.append(storage_of(tensor))
@@ -99,7 +105,7 @@ def known():
 
 
 def become(kind, is_one):
-    """Tensors that have no bytes any more."""
+    """Turn tensors whose bytes are gone into objects of @kind."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
         for tensor in tensors(objects_of(torch.Tensor)):
             if is_one(tensor):
@@ -108,9 +114,12 @@ def become(kind, is_one):
 
 
 def in_child():
-    """After fork(): the tensors of a space are with the parent."""
+    """After fork(): the tensors of a space are with the parent, and the child is in no block."""
+    global turnstile
+    turnstile = threading.Lock()
+    Library.warnings = None  # the parent's
     natives = list(Native.known.values())
-    if any(it.block.state()[1] for it in wholes):
+    if any(it.block.state()[1] for it in begun):
         become(Absent, lambda tensor: tensor.device.type == "cpu" and
                any(native.has(tensor) for native in natives))
 
@@ -119,8 +128,8 @@ os.register_at_fork(after_in_child=in_child)
 
 
 def hear(_):
-    """Warnings are told at once, not when the block ends. Return: 0, for C."""
-    for it in list(wholes):
+    """Give warnings at once, before the block ends. Return: 0, for C."""
+    for it in list(begun):
         if it.planner and it.pid == os.getpid():
             it.tell()
     return 0
@@ -131,36 +140,39 @@ def write(path, text):
         file.write(text)
 
 
-class Whole(Offload):
-    """@device_memory: bytes, or such as "64M". @policy: of plans (annex/exec.h). @progress: whether
-    a line on stderr shows it; None: if that is a terminal. @gpu: whose tensors these are; None: the
-    processor's.
+class Offload:
+    """@memory: bytes of device memory. @policy: of plans (annex/exec.h). @progress: whether a line
+    on stderr shows it; None: if that is a terminal. @gpu: the GPU whose tensors move; None: the
+    processor's do.
     """
 
-    def __init__(self, native, device_memory, storage, checksum, policy, progress, host, cxl, gpu):
-        super().__init__(device_memory, storage, checksum)
-        self.gpu = gpu
-        self.host = self.library.size(host)
+    def __init__(self, library, native, memory, storage, checksum, policy, progress, host, cxl,
+                 gpu):
+        self.library, self.native, self.gpu = library, native, gpu
+        self.memory = memory
+        self.storage = Storage(storage, memory)
+        self.checksum = checksum
+        self.host = library.size(host)
         self.cxl = cxl
-        self.native = native
         self.policy = policy
         self.lines = os.isatty(STDERR) if progress is None else progress
-        self.interrupts = Interrupts(Whole.__enter__, Whole.__exit__)
-        self.thread = None
-        self.block = self.space = self.planner = None
+        self.interrupts = Interrupts(Offload.__enter__, Offload.__exit__)
+        self.block = self.space = self.planner = self.stack = self.thread = None
         self.pid = os.getpid()
         self.moved = self.stayed = self.beyond = self.kept = 0
+        self.told = set()
         self.last = {}
 
     def frames(self):
         """Memory for the device tier (annex/frames.h); None: the process's."""
         return self.gpu and self.gpu.memory.frames
 
-    def open_memory(self, uris):
+    def create(self, uris):
+        """The space, and its planner."""
         stores, self.space, self.planner = [], ctypes.c_void_p(), ctypes.c_void_p()
         cxl, size = self.library.open_range(self.cxl) if self.cxl else (ctypes.c_void_p(), 0)
         try:
-            self.space = self.library.open_space(uris, stores, device=self.budget, host=self.host,
+            self.space = self.library.open_space(uris, stores, device=self.memory, host=self.host,
                                                  cxl=cxl, cxl_bytes=size, checksum=self.checksum,
                                                  frames=self.frames(),
                                                  provider=self.gpu and self.gpu.memory.pinned)
@@ -174,17 +186,24 @@ class Whole(Offload):
             self.library.dll.annex_hdm_close(cxl)
             raise
         return Block(self.native, self.library, self.space, stores, cxl, self.planner, SMALLEST,
-                     self.budget, self.gpu.number if self.gpu else -1, self.policy != "none",
+                     self.memory, self.gpu.number if self.gpu else -1, self.policy != "none",
                      self.lines)
+
+    @staticmethod
+    def enter_alone(stack):
+        """One block at a time, until @stack is left."""
+        if not turnstile.acquire(blocking=False):
+            raise Error(errno.EBUSY, "offload: it is on already, and does not nest")
+        stack.callback(turnstile.release)
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             self.interrupts.watch()
             stack.callback(self.interrupts.end)
             self.enter_alone(stack)
-            self.block = self.open()
+            self.block = self.storage.open(self.create)
             self.pid, self.thread = os.getpid(), threading.get_ident()
-            wholes.add(self)
+            begun.add(self)
             stack.callback(self.block.leave)
             self.library.give_memory_back()
             self.tell()
@@ -225,18 +244,28 @@ class Whole(Offload):
             self.interrupts.end()
             return
         self.stack.__exit__(kind, error, trace)
+        # A warning that is to be an exception must not take the place of another one.
         with contextlib.suppress(*[RuntimeWarning] if error else []):
             self.tell()
 
     def heard(self):
-        lines = super().heard()
+        """Warnings of the library since the last call, and warnings of the block."""
+        lines = Library.warnings.take()
         if self.block:
+            lines += self.block.large()
             lines += [FULL] if self.block.state()[2] else []
             lines += [STAY % self.beyond] if self.beyond else []
             lines += [KEPT % self.kept] if self.kept else []
             if not self.told.issuperset(lines):
                 self.block.clear()
         return lines
+
+    def tell(self):
+        """Give each warning once in a block, as Python's."""
+        for line in self.heard():
+            if line not in self.told:
+                self.told.add(line)
+                warnings.warn(line, RuntimeWarning, stacklevel=3)
 
     def figures(self):
         if not self.planner:
@@ -268,8 +297,8 @@ class Whole(Offload):
         @iteration_s, @stall_s: seconds of the last one, and how many of them it waited for tensors;
         @until_plan_s: from the first one until a plan was followed (0: none was).
 
-        Of tensors: @tensors: in the space now; @ordinary: bytes of those that the storage had no
-        room for, so far; @moved, @stayed: storages at the beginning.
+        Of tensors: @tensors: in the space now; @ordinary: bytes of tensors that the storage
+        had no room for, so far; @moved, @stayed: storages at the beginning.
 
         Of bytes (struct annex_space_stats): @device: in memory now; @stored: on storage now; @in,
         @out: that came and left so far; @clean: left without being written, as the storage had
@@ -321,34 +350,26 @@ class Whole(Offload):
 
 def offload(budget=None, storage=(), checksum=False, *, device_memory=None, device="cpu", host=0,
             cxl=None, policy="annex", progress=None):
-    """While it lasts, tensors live in a space, and the rest of them is on @storage.
+    """While it lasts, tensors of @device ("cpu", "cuda" or "cuda:1") live in a space: at most
+    @device_memory of them in its memory at a time, the others on @storage.
 
-    With @budget: tensors that autograd saves, and optimizer state; at most @budget of them is in
-    memory at a time. With @device_memory: all tensors of @device ("cpu", "cuda" or "cuda:1"), at
-    most so much in its memory at a time, moved by a plan of @policy, to @storage, to @host bytes of
-    ordinary memory beside, and to the CXL memory @cxl ("numa:1?size=8G", or another range);
-    @progress: whether a line on stderr shows iterations (None: if that is a terminal). With
-    @checksum, what returns is compared with what has left, and an error is raised where it is
-    another.
+    A plan of @policy moves them to @storage, to @host bytes of ordinary memory beside, and to the
+    CXL memory @cxl ("numa:1?size=8G", or another range). @budget is a short form of @device_memory:
+    offload("8G", "file:/data/annex.img"). @progress: whether a line on stderr shows iterations
+    (None: if that is a terminal). With @checksum, bytes that return are compared with the bytes
+    that left, and a difference is an error.
     """
     if budget is None and device_memory is None:
-        raise Error(errno.EINVAL, 'offload: no size: device_memory="8G", or budget="8G"')
+        raise Error(errno.EINVAL, 'offload: no size: device_memory="8G"')
     if budget is not None and device_memory is not None:
-        raise Error(errno.EINVAL, "offload: give device_memory or budget, not both")
-    if device_memory is None:
-        if progress or host or cxl or device != "cpu":
-            raise Error(errno.EINVAL, "offload: device, host, cxl and progress are for "
-                        "device_memory, not for budget")
-        return Offload(budget, storage, checksum)
-    base = Offload(device_memory, storage, checksum)
+        raise Error(errno.EINVAL, "offload: give device_memory, or budget as its short form, not "
+                    "both")
+    library = Library()
+    memory = library.size(budget if device_memory is None else device_memory)
     number = number_of(device)
-    gpu = None if number is None else Gpu.open(base.library, number)
+    gpu = None if number is None else Gpu.open(library, number)
     try:
-        native = Native.load(base.library, hear, bool(gpu))
+        native = Native.load(library, hear, bool(gpu))
     except Unavailable as reason:
-        if gpu:
-            raise Error(errno.EOPNOTSUPP, f"offload: tensors on a GPU: {reason}") from None
-        warnings.warn("offload: only saved tensors and optimizer state are moved, and to storage "
-                      f"only: {reason}", RuntimeWarning, stacklevel=2)
-        return base
-    return Whole(native, device_memory, storage, checksum, policy, progress, host, cxl, gpu)
+        raise Error(errno.EOPNOTSUPP, f"offload: its compiled part is missing: {reason}") from None
+    return Offload(library, native, memory, storage, checksum, policy, progress, host, cxl, gpu)
