@@ -93,7 +93,7 @@ FUSE := $(shell printf '\043include <fuse3/fuse_lowlevel.h>\n%s\n' \
 FUSE_LIBS := $(if $(FUSE),$(call pkg_libs,fuse3,-lfuse3))
 CUNIT_LIBS := $(call pkg_libs,cunit,-lcunit)
 
-LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c lib/models/*/*/*.c))
+LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c lib/*/*/*/*.c))
 CUDA_SRC := $(sort $(wildcard lib/gpu/cuda/*.cu))
 TOOL_SRC := $(sort $(wildcard tools/*.c tools/*/*.c tools/models/*/*.c))
 TOOL_SRC := $(filter-out tools/fio/% $(if $(FUSE),,$(addprefix tools/models/fs/,server.c \

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define ANNEX_SERVE_MAGIC 0x73584e41u /* "ANXs" */
-#define ANNEX_SERVE_VERSION 4u
+#define ANNEX_SERVE_VERSION 5u
 #define ANNEX_SERVE_NAME 64u /* bytes of a part's name, with its NUL */
 #define ANNEX_SERVE_ENTRIES 2048u
 #define ANNEX_SERVE_ARENA (32u << 20)
@@ -144,19 +144,12 @@ struct annex_serve_head {
 	struct annex_serve_word server_sleeps, client_sleeps;
 };
 
-enum annex_serve_op {
-	ANNEX_SERVE_READ = 1,
-	ANNEX_SERVE_WRITE,
-	ANNEX_SERVE_FLUSH,   /* flush the whole device */
-	ANNEX_SERVE_ZERO,    /* zero @len bytes */
-	ANNEX_SERVE_DISCARD, /* discard @len bytes */
-};
-
 #define ANNEX_SERVE_FUA 1u /* the write is durable when it has ended */
 
 /**
- * struct annex_serve_sqe - A command.
- * @op: enum annex_serve_op.
+ * struct annex_serve_sqe - An NVMe command, decoded.
+ * @opcode: ANNEX_NVM_READ, ANNEX_NVM_WRITE, ANNEX_NVM_FLUSH (of the whole device),
+ *	ANNEX_NVM_WRITE_ZEROES or ANNEX_NVM_DSM (deallocate one range); see annex/nvme.h.
  * @flags: ANNEX_SERVE_FUA.
  * @mem: location of the data: 0: the arena; otherwise the number of a mapping.
  * @tag: returned with the result.
@@ -165,7 +158,7 @@ enum annex_serve_op {
  * @offset: first byte of the data in the memory, a multiple of 4.
  */
 struct annex_serve_sqe {
-	uint8_t op;
+	uint8_t opcode;
 	uint8_t flags;
 	uint16_t mem;
 	uint32_t tag;

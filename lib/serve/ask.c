@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "core/log.h"
 #include "core/packet.h"
-#include "nvme/emu/ask.h"
+#include "nvme/emu/link/ask.h"
 #include <annex/serve.h>
 
 #define ANSWER_MS 10000u

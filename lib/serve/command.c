@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A command of a client: whether it may be carried out, and what the device is told.
+ * A command of a client: its checks, and the command for the device.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,12 +21,12 @@ struct annex_serve_sqe serve_load(const struct annex_serve_sqe *at)
 
 bool serve_moves(const struct annex_serve_sqe *c)
 {
-	return c->op == ANNEX_SERVE_READ || c->op == ANNEX_SERVE_WRITE;
+	return c->opcode == ANNEX_NVM_READ || c->opcode == ANNEX_NVM_WRITE;
 }
 
 bool serve_has_length(const struct annex_serve_sqe *c)
 {
-	return serve_moves(c) || c->op == ANNEX_SERVE_ZERO;
+	return serve_moves(c) || c->opcode == ANNEX_NVM_WRITE_ZEROES;
 }
 
 int serve_judge(const struct peer *p, const struct annex_serve_sqe *c)
@@ -35,18 +35,19 @@ int serve_judge(const struct peer *p, const struct annex_serve_sqe *c)
 	const uint64_t bytes = p->part->told.bytes, mask = s->ns.block - 1;
 	const struct memory *m = &p->mem[c->mem <= ANNEX_SERVE_MEMORIES ? c->mem : 0];
 
-	if (c->op == ANNEX_SERVE_FLUSH)
+	if (c->opcode == ANNEX_NVM_FLUSH)
 		return 0;
-	if (c->op < ANNEX_SERVE_READ || c->op > ANNEX_SERVE_DISCARD || c->flags & ~ANNEX_SERVE_FUA)
+	if ((!serve_has_length(c) && c->opcode != ANNEX_NVM_DSM) || c->flags & ~ANNEX_SERVE_FUA)
 		return -EINVAL;
-	if (c->op != ANNEX_SERVE_READ && p->readonly)
+	if (c->opcode != ANNEX_NVM_READ && p->readonly)
 		return -EROFS;
 	if (!c->len || (c->pos | c->len) & mask)
 		return -EINVAL;
 	if (c->pos > bytes || c->len > bytes - c->pos)
 		return -ERANGE;
 	if (!serve_moves(c))
-		return c->len / s->ns.block > (c->op == ANNEX_SERVE_ZERO ? 65536 : UINT32_MAX)
+		return c->len / s->ns.block >
+				       (c->opcode == ANNEX_NVM_WRITE_ZEROES ? 65536 : UINT32_MAX)
 			       ? -EINVAL
 			       : 0;
 	if (c->len > annex_dev_max_transfer(s->dev) || c->offset % ALIGNED ||
@@ -57,19 +58,14 @@ int serve_judge(const struct peer *p, const struct annex_serve_sqe *c)
 
 struct annex_io serve_describe(struct annex_server *s, const struct flying *f)
 {
-	static const uint8_t opcodes[] = {
-		[ANNEX_SERVE_READ] = ANNEX_NVM_READ,   [ANNEX_SERVE_WRITE] = ANNEX_NVM_WRITE,
-		[ANNEX_SERVE_FLUSH] = ANNEX_NVM_FLUSH, [ANNEX_SERVE_ZERO] = ANNEX_NVM_WRITE_ZEROES,
-		[ANNEX_SERVE_DISCARD] = ANNEX_NVM_DSM,
-	};
 	const struct annex_serve_sqe *c = &f->c;
 	const struct peer *p = f->peer;
-	struct annex_io io = {.opcode = opcodes[c->op], .nsid = s->ns.nsid};
+	struct annex_io io = {.opcode = c->opcode, .nsid = s->ns.nsid};
 	const uint64_t slba = (p->part->first + c->pos) / s->ns.block;
 
-	if (c->op == ANNEX_SERVE_FLUSH)
+	if (c->opcode == ANNEX_NVM_FLUSH)
 		return io;
-	if (c->op == ANNEX_SERVE_DISCARD) {
+	if (c->opcode == ANNEX_NVM_DSM) {
 		s->dsm[f->slot] = (struct annex_dsm_range){.nlb = (uint32_t)(c->len / s->ns.block),
 							   .slba = slba};
 		io.nlb = 1;
@@ -80,7 +76,7 @@ struct annex_io serve_describe(struct annex_server *s, const struct flying *f)
 	io.slba = slba;
 	io.nlb = (uint32_t)(f->len / s->ns.block);
 	if (serve_moves(c)) {
-		io.flags = c->op == ANNEX_SERVE_WRITE && c->flags ? ANNEX_IO_FUA : 0;
+		io.flags = c->opcode == ANNEX_NVM_WRITE && c->flags ? ANNEX_IO_FUA : 0;
 		io.bytes = (uint32_t)f->len;
 		io.addr = p->mem[c->mem].addr + c->offset;
 	}

@@ -53,8 +53,9 @@ quoted()
 
 # Without libnuma: spaces have no CXL memory then.
 flags=(-std=gnu11 -O2 -g -fPIC -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itests/gpu/without/numa)
-sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/gpu/*.c
-	tools/common/{error,progress}.c tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
+sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/nvme/emu/*/*.c
+	lib/gpu/*.c tools/common/{error,progress}.c
+	tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
 	lib/migrate/{copy,fault,finish,frames,guard,job,link,move,pace,page,request,room,runs}.c
 	lib/migrate/{signal,space,store,table,tensor,tier,watch}.c lib/plan/system.c
 	tests/gpu/without/numa/hdm.c
@@ -67,13 +68,12 @@ more=(lib/migrate/{ahead,exec,flight,kind,log,planning,probe,uses}.c
 libs=(-lpthread)
 device=()
 
-# Files that need liburing, which is rarely there: those of all devices but mem:.
-urings='lib/nvme/emu/@(arena|file_io|link|ng|ng_io|pool|ring|session).c'
+# Backends that need liburing, which is rarely there.
+urings='lib/nvme/emu/@(file|ng|ring)/*.c'
 if echo '#include <liburing.h>' | "$cc" -E - >/dev/null 2>&1; then
 	libs+=(-luring)
 else
 	echo "no liburing here: without file: devices"
-	flags+=(-Itests/gpu/without)
 	keep=()
 	for source in "${sources[@]}"; do
 		# shellcheck disable=SC2053 # it is a pattern
@@ -169,15 +169,13 @@ build_without()
 {
 	local source at objects=()
 	mkdir -p "$build/without" || return
-	: >"$build/without/commands"
 	for source in "${sources[@]}" tests/gpu/without/ring.c; do
 		at=$(object "$source")
 		# shellcheck disable=SC2053 # it is a pattern
 		[[ $source != $urings ]] || continue
-		if [[ $source == lib/nvme/emu/* || $source == tests/gpu/without/ring.c ]]; then
-			at=$build/without/${at##*/}
-			echo "$cc -Itests/gpu/without ${flags[*]} -c -o $at $source" \
-				>>"$build/without/commands"
+		if [[ $source == tests/gpu/without/ring.c ]]; then
+			at=$build/without/ring.o
+			echo "$cc ${flags[*]} -c -o $at $source" >"$build/without/commands"
 		fi
 		objects+=("$at")
 	done

@@ -50,7 +50,7 @@ no_dead_private()
 {
 	local name files lines bad=0
 	while read -r name; do
-		files=$(grep -lw "$name" "${lib_files[@]}" tests/*/*.c | wc -l)
+		files=$(grep -lw "$name" "${lib_files[@]}" tests/*/*.c tests/*/*/*.c | wc -l)
 		lines=$(grep -hw "$name" "${headers[@]}" | grep -cv '^ \*')
 		[ "$files" -ge 2 ] || [ "$lines" -ge 2 ] ||
 			{ echo "lib: $name() is used by one file at most"; bad=1; }

@@ -24,10 +24,10 @@ void annex_emu_cq_stop(struct emu_cq *cq)
 	annex_emu_unlock(&cq->lock);
 }
 
-/* Take over the head doorbell; a value that is impossible is told of once. */
+/* Take over the head doorbell; an impossible value is logged once. */
 static void read_head(struct emu_cq *cq)
 {
-	/* Acquire: the host has read the entries that it gives back. */
+	/* Acquire: the host has read the entries before this head. */
 	uint32_t head = annex_atomic_load(cq->doorbell, ANNEX_ACQUIRE);
 	uint32_t used = (cq->tail + cq->entries - cq->head) % cq->entries;
 
@@ -46,8 +46,8 @@ static void read_head(struct emu_cq *cq)
 }
 
 /*
- * Make sure of room for the completions of commands about to be fetched: a full queue is never
- * written. Return: for how many of @want there is room.
+ * Reserve room for the completions of commands about to be fetched: a full queue is never written.
+ * Return: the room reserved, up to @want.
  */
 uint32_t annex_emu_cq_reserve(struct emu_cq *cq, uint32_t want)
 {
@@ -72,8 +72,8 @@ void annex_emu_cq_give_back(struct emu_cq *cq, uint32_t n)
 }
 
 /*
- * Post completions of one submission queue, for which there are reservations. Return: false when
- * nobody is there to see them.
+ * Post completions of one submission queue, for which room is reserved. Return: false if the queue
+ * or the controller is gone.
  */
 static bool post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
 		 unsigned int n)
@@ -96,7 +96,7 @@ static bool post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_resu
 		cqe->dw1 = 0;
 		cqe->sq_head = (uint16_t)head;
 		cqe->sq_id = sq->qid;
-		/* Release: who sees the phase tag sees the rest, and the data. */
+		/* Release: the host that sees the phase tag sees the rest, and the data. */
 		annex_atomic_store((uint32_t *)(void *)&cqe->cid, status << 16 | res[i].cid,
 				   ANNEX_RELEASE);
 		if (++cq->tail == cq->entries) {
@@ -116,7 +116,7 @@ void annex_emu_post(struct annex_emu *emu, struct emu_sq *sq, const struct emu_r
 		annex_emu_event(emu, sq->cq);
 }
 
-/* The same for whoever holds the submission queue, and may look at the completions itself. */
+/* The same by the holder of the submission queue, which may collect completions itself. */
 void annex_emu_post_held(struct annex_emu *emu, struct emu_sq *sq, const struct emu_result *res,
 			 unsigned int n)
 {

@@ -2,14 +2,14 @@
 /*
  * Data pointers: PRPs (Base 4.1.1) and SGLs (Base 4.1.2) into pieces of memory.
  *
- * Lists lie in host memory, which can change while they are read: each entry is read once, and
- * judged after that.
+ * Lists lie in host memory, which can change at any time: each entry is read once, and then
+ * checked.
  */
 #include <string.h>
 #include "state.h"
 
 #define PAGE_MASK ((uint64_t)ANNEX_NVME_PAGE - 1)
-/* Descriptors looked at for one command: a chain of segments could be a circle. */
+/* Descriptors read for one command: a chain of segments could be a circle. */
 #define SGL_LIMIT (2 * EMU_SEGS)
 
 struct walk {
@@ -33,7 +33,7 @@ static const struct emu_map *holds(const struct annex_emu *emu, uint64_t addr, u
 	return range_holds(&m->range, addr, len) ? m : NULL;
 }
 
-/* The same, of memory to load from and store to. */
+/* The same for memory of this process. */
 const struct emu_map *annex_emu_reach(const struct annex_emu *emu, uint64_t addr, uint64_t len)
 {
 	const struct emu_map *m = holds(emu, addr, len);
@@ -53,7 +53,7 @@ static const struct emu_map *find(struct walk *w, uint64_t addr, uint64_t len)
 	return m;
 }
 
-/* For what is read here: lists. */
+/* Whether a list can be read. */
 static bool reach(struct walk *w, uint64_t addr, uint64_t len)
 {
 	const struct emu_map *m = find(w, addr, len);
@@ -140,7 +140,7 @@ static bool is_segment(const struct annex_sgl *d)
 	return d->type == ANNEX_SGL_SEGMENT || d->type == ANNEX_SGL_LAST_SEGMENT;
 }
 
-/* One segment. @d: its descriptor; on return, in a segment with a successor, that one's. */
+/* One segment. @d: its descriptor; on return that of the next segment, if there is one. */
 static uint16_t walk_segment(struct walk *w, struct annex_sgl *d, unsigned int *budget)
 {
 	bool last = d->type == ANNEX_SGL_LAST_SEGMENT;
@@ -192,7 +192,7 @@ static uint16_t walk_sgl(struct walk *w, const struct annex_sqe *sqe)
  * @sqe: its flags have been checked: PRPs or SGLs, nothing else.
  * @len: bytes of data; not 0.
  * @segs: room for EMU_SEGS pieces; neighbours are merged.
- * @far: whether they are for the copier; NULL: then it is an error.
+ * @far: whether the memory is far; NULL: far memory is an error.
  *
  * Return: 0 or an NVMe status.
  */
@@ -243,4 +243,30 @@ uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst
 		done += part;
 	}
 	return done;
+}
+
+/* NVM 3.2.3. */
+uint16_t annex_emu_dsm_ranges(struct annex_emu *emu, struct emu_sq *sq, const struct emu_cmd *cmd,
+			      struct annex_dsm_range *ranges, unsigned int *n)
+{
+	uint32_t count = cmd->len / sizeof(*ranges);
+	unsigned int nsegs, kept = 0;
+	uint16_t sc = annex_emu_dptr(emu, &cmd->sqe, cmd->len, sq->segs, &nsegs, NULL);
+
+	*n = 0;
+	if (sc)
+		return sc;
+	annex_emu_from_host(sq->segs, nsegs, ranges, cmd->len);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct annex_dsm_range *r = &ranges[i];
+
+		if (r->slba > cmd->ns->blocks || r->nlb > cmd->ns->blocks - r->slba)
+			return ANNEX_SC_LBA_RANGE;
+	}
+	/* Without the attribute the ranges are hints about access, of no use here. */
+	for (uint32_t i = 0; i < count && cmd->sqe.cdw11 & ANNEX_DSM_DEALLOCATE; i++)
+		if (ranges[i].nlb)
+			ranges[kept++] = ranges[i];
+	*n = kept;
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emulated NVMe controller: mem: (RAM behind it), file: (the proxy, by io_uring), ng: (the
- * kernel's own driver behind it), unix: (a daemon), and what others have behind functions.
+ * Emulated NVMe controllers, on RAM (mem:), files (file:), the kernel's own driver (ng:, nvme:), a
+ * daemon (unix:), and functions (core/blocks.h).
  */
 #ifndef ANNEX_EMU_EMU_H
 #define ANNEX_EMU_EMU_H
@@ -10,49 +10,24 @@
 #include "core/blocks.h"
 #include "core/ctrl.h"
 
-/**
- * annex_emu_open_mem() - Make the controller that a mem: URI (annex/device.h) describes.
- * @uri: the URI.
- * @out: the controller, to be given back with its close().
- *
- * Return: 0; -EINVAL, -ERANGE (the URI); -ENOMEM.
+/*
+ * Each function creates the controller of a URI (annex/device.h), to be closed by its close().
+ * Return: 0; -EINVAL, -ERANGE (the URI); -ENOMEM. Further errors:
+ *	file: the errno of the file.
+ *	ng, nvme: -EACCES: the kernel lets this user send no commands; -EPERM, -ENOSYS: it refuses
+ *		io_uring; -ENODEV: no such controller or namespace; the errno of the device file.
+ *	unix: -ENOENT: no such part or socket; -EACCES: the part is not for this user;
+ *		-ECONNREFUSED: no daemon; -EUSERS: too many clients; -EPROTO: no daemon of annex;
+ *		-EPROTONOSUPPORT: another version; -ETIMEDOUT.
  */
 int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out);
-
-/**
- * annex_emu_open_file() - Likewise for a file: URI.
- * @uri: the URI.
- * @out: the controller.
- *
- * Return: as annex_emu_open_mem(), or the errno of the file.
- */
 int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out);
-
-/**
- * annex_emu_open_ng() - Likewise for an ng: or nvme: URI.
- * @uri: the URI.
- * @out: the controller.
- *
- * Return: as annex_emu_open_mem(); -EACCES: the kernel lets this user send no commands; -EPERM,
- * -ENOSYS: it refuses io_uring; -ENODEV: no such controller or namespace; or the errno of the
- * device file.
- */
 int annex_emu_open_ng(const struct annex_uri *uri, struct annex_ctrl **out);
-
-/**
- * annex_emu_open_unix() - Likewise for a unix: URI.
- * @uri: the URI.
- * @out: the controller.
- *
- * Return: as annex_emu_open_mem(); -ENOENT: there is no such part, or no such socket; -EACCES: it
- * is not for this user; -ECONNREFUSED: nobody serves there; -EUSERS: it has too many clients;
- * -EPROTO, -EPROTONOSUPPORT: another kind of server, or another version; -ETIMEDOUT.
- */
 int annex_emu_open_unix(const struct annex_uri *uri, struct annex_ctrl **out);
 
 /**
- * annex_emu_open_blocks() - Make a controller whose one namespace is behind functions.
- * @uri: whose parameters may be serve= and fault=.
+ * annex_emu_open_blocks() - Create a controller whose one namespace is behind functions.
+ * @uri: its parameters may be serve= and fault=.
  * @blocks: the functions, which are needed until the controller is closed; copied.
  * @out: the controller.
  *

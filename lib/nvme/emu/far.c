@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Data in memory that only a copier reaches: room to move it through, and the moves.
+ * Data in memory that only a copier reaches: a buffer to move it through, and the moves.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "far.h"
-#include "ring.h"
+#include "backend.h"
 
 #define FAR_UNIT 4096u  /* of room; also what O_DIRECT asks for at most */
 #define FAR_UNITS 8192u /* 32 MiB in all, many times the largest command */
@@ -18,9 +17,15 @@ struct far_list {
 
 /**
  * struct emu_far - The copier, its buffer, and the requests between the two.
- * @ranges: that are mapped.
- * @used: units of @mem; @room: how many are free; @at: where to look for them first.
- * @waiting: for room, first come, first served. @moving: have it.
+ * @ranges: number of mapped ranges.
+ * @mem: the buffer.
+ * @room: free units of @mem.
+ * @at: the unit at which the search for free ones begins.
+ * @used: units in use.
+ * @waiting: requests that wait for room, first come, first served.
+ * @moving: requests that have room, and whose data is moved next.
+ * @nmoves: number of @moves.
+ * @moves: of the next call of the copier.
  */
 struct emu_far {
 	const struct annex_copier *copier;
@@ -104,15 +109,10 @@ static void take_out(struct far_list *list, struct emu_req *req)
 	*(req->next ? &req->next->prev : &list->last) = req->prev;
 }
 
-/* Data to compare with that is not in RAM needs a place beside the far data. */
-static bool compares_file(const struct annex_emu *emu, const struct emu_req *req)
+/* A Compare needs room for the data of the namespace too. */
+static unsigned int units_of(const struct emu_req *req)
 {
-	return !annex_emu_in_ram(emu) && req->sqe.opcode == ANNEX_NVM_COMPARE;
-}
-
-static unsigned int units_of(const struct annex_emu *emu, const struct emu_req *req)
-{
-	uint32_t bytes = compares_file(emu, req) ? 2 * req->len : req->len;
+	uint32_t bytes = req->sqe.opcode == ANNEX_NVM_COMPARE ? 2 * req->len : req->len;
 
 	return (bytes + FAR_UNIT - 1) / FAR_UNIT;
 }
@@ -121,7 +121,7 @@ static unsigned int units_of(const struct annex_emu *emu, const struct emu_req *
 static bool take_room(struct annex_emu *emu, struct emu_req *req)
 {
 	struct emu_far *far = emu->far;
-	unsigned int n = units_of(emu, req), run = 0;
+	unsigned int n = units_of(req), run = 0;
 
 	if (n > far->room)
 		return false;
@@ -149,22 +149,19 @@ void annex_emu_far_release(struct annex_emu *emu, struct emu_req *req)
 
 	if (!req->far || !req->bounce)
 		return;
-	n = units_of(emu, req);
+	n = units_of(req);
 	memset(&far->used[(size_t)(req->bounce - far->mem) / FAR_UNIT], false, n);
 	far->room += n;
 	req->bounce = NULL;
 }
 
-/* With room: data of RAM and data to be written are moved next, that of a file is read first. */
+/* The request has room: data of a Write is moved next, other data is read first. */
 static void begin(struct annex_emu *emu, struct emu_req *req)
 {
-	if (!annex_emu_in_ram(emu) && req->sqe.opcode != ANNEX_NVM_WRITE) {
-		annex_emu_ring_start(emu, req);
-		return;
-	}
-	if (req->sqe.opcode == ANNEX_NVM_READ)
-		memcpy(req->bounce, req->ns->ram + req->pos, req->len);
-	annex_emu_far_arrived(emu, req);
+	if (req->sqe.opcode == ANNEX_NVM_WRITE)
+		annex_emu_far_arrived(emu, req);
+	else
+		annex_emu_start(emu, req);
 }
 
 void annex_emu_far_start(struct annex_emu *emu, struct emu_req *req)
@@ -180,7 +177,7 @@ void annex_emu_far_forget(struct annex_emu *emu, struct emu_req *req)
 
 void annex_emu_far_arrived(struct annex_emu *emu, struct emu_req *req)
 {
-	/* The last chance to change it, since nothing here reaches the memory that it moves to. */
+	/* The last chance to change the data: far memory cannot be written from here. */
 	if (req->fault == ANNEX_FAULT_FLIP + 1)
 		req->bounce[req->len - 1] ^= EMU_FLIP;
 	req->state = EMU_REQ_MOVING;
@@ -188,7 +185,7 @@ void annex_emu_far_arrived(struct annex_emu *emu, struct emu_req *req)
 	append(&emu->far->moving, req);
 }
 
-/* Carry out the moves noted, which are those of requests @from to @to. */
+/* Carry out the moves, which belong to the requests from @from to @to. */
 static void copy(struct emu_far *far, struct emu_req *from, struct emu_req *to)
 {
 	int err = far->nmoves ? far->copier->copy(far->copier->ctx, far->moves, far->nmoves) : 0;
@@ -205,10 +202,9 @@ static void copy(struct emu_far *far, struct emu_req *from, struct emu_req *to)
 	}
 }
 
-static void note_moves(struct annex_emu *emu, struct emu_req **from, struct emu_req *req)
+static void note_moves(struct emu_far *far, struct emu_req **from, struct emu_req *req)
 {
-	struct emu_far *far = emu->far;
-	char *near = req->bounce + (compares_file(emu, req) ? req->len : 0);
+	char *near = req->bounce + (req->sqe.opcode == ANNEX_NVM_COMPARE ? req->len : 0);
 
 	for (unsigned int i = 0; i < req->nsegs; i++) {
 		const struct iovec *seg = &req->segs[i];
@@ -226,28 +222,24 @@ static void note_moves(struct annex_emu *emu, struct emu_req **from, struct emu_
 	}
 }
 
-/* After the moves a request ends, but a write to a file now begins its I/O. */
+/* After the moves a Write begins its I/O; another request ends. */
 static void go_on(struct annex_emu *emu, struct emu_req *req)
 {
-	const bool in_ram = annex_emu_in_ram(emu);
 	uint16_t status = req->status;
 	uint8_t op = req->sqe.opcode;
 
+	if (op == ANNEX_NVM_WRITE && status) {
+		annex_emu_req_done(emu, req, status);
+		return;
+	}
+	if (op == ANNEX_NVM_WRITE) {
+		annex_emu_start(emu, req);
+		return;
+	}
 	if (!status && op == ANNEX_NVM_COMPARE &&
-	    memcmp(req->bounce, in_ram ? req->ns->ram + req->pos : req->bounce + req->len,
-		   req->len))
+	    memcmp(req->bounce, req->bounce + req->len, req->len))
 		status = ANNEX_SC_COMPARE_FAILURE;
-	if (!in_ram && op != ANNEX_NVM_WRITE) {
-		annex_emu_ring_finish(emu, req, status);
-		return;
-	}
-	if (!in_ram && !status) {
-		annex_emu_ring_start(emu, req);
-		return;
-	}
-	if (!status && op == ANNEX_NVM_WRITE)
-		memcpy(req->ns->ram + req->pos, req->bounce, req->len);
-	annex_emu_req_done(emu, req, status);
+	annex_emu_finish(emu, req, status);
 }
 
 static void move_all(struct annex_emu *emu)
@@ -258,7 +250,7 @@ static void move_all(struct annex_emu *emu)
 
 	far->moving = (struct far_list){NULL, NULL};
 	for (struct emu_req *req = list.first; req; req = req->next)
-		note_moves(emu, &from, req);
+		note_moves(far, &from, req);
 	copy(far, from, list.last);
 	for (struct emu_req *req = list.first; req; req = next) {
 		next = req->next;

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "state.h"
+#include "backend.h"
 
 static_assert(sizeof(struct annex_id_ctrl) == ANNEX_NVME_PAGE, "Identify Controller");
 static_assert(sizeof(struct annex_id_ns) == ANNEX_NVME_PAGE, "Identify Namespace");
@@ -18,9 +18,8 @@ static void identify_ctrl(const struct annex_emu *emu, struct annex_id_ctrl *id)
 		.cqes = 4u << 4 | 4,
 		.nn = emu->nns,
 		.oncs = ANNEX_ONCS_COMPARE | ANNEX_ONCS_DSM | ANNEX_ONCS_WRITE_ZEROES,
-		.vwc = annex_emu_in_ram(emu)
-			       ? 0
-			       : 1u | 3u << 1, /* flush takes all namespaces at once */
+		/* A flush takes all namespaces at once. */
+		.vwc = emu->backend->cached ? 1u | 3u << 1 : 0,
 		.sgls = 1,
 	};
 }

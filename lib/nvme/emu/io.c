@@ -3,15 +3,8 @@
  * The NVM command set: decoding commands, and running a batch of them.
  */
 #include <string.h>
-#include "far.h"
-#include "io.h"
-#include "ng.h"
-#include "ring.h"
+#include "backend.h"
 #include "state.h"
-
-#define PREFETCH_BYTES                                                                             \
-	512u /* of each command's data in RAM; the hardware fetches on from there                  \
-	      */
 
 static bool changes_data(uint8_t opcode)
 {
@@ -19,9 +12,9 @@ static bool changes_data(uint8_t opcode)
 	       opcode == ANNEX_NVM_DSM;
 }
 
-static bool may_change(const struct emu_ns *ns)
+static bool may_change(const struct annex_emu *emu, const struct emu_ns *ns)
 {
-	return !ns->readonly && (!ns->ng || !annex_emu_ng_in_use(ns->ng, false));
+	return !ns->readonly && (!emu->backend->writable || emu->backend->writable(ns));
 }
 
 /* NVM 3.2: blocks and their range. */
@@ -88,9 +81,9 @@ static uint16_t decode_fields(struct annex_emu *emu, struct emu_sq *sq, struct e
 		return ANNEX_SC_INVALID_NS;
 	cmd->ns = &emu->ns[sqe->nsid - 1];
 	if (changes_data(sqe->opcode)) {
-		if (!may_change(cmd->ns))
+		if (!may_change(emu, cmd->ns))
 			return ANNEX_SC_READ_ONLY;
-		/* Relaxed: it is read when the controller is closed, which no command outlives. */
+		/* Relaxed: read only at the close, after all commands have ended. */
 		if (!annex_atomic_load(&emu->wrote, ANNEX_RELAXED))
 			annex_atomic_store(&emu->wrote, 1u, ANNEX_RELAXED);
 	}
@@ -116,18 +109,7 @@ static void decode(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd
 	cmd->status = decode_fields(emu, sq, cmd);
 }
 
-static void prefetch(const struct emu_cmd *cmd)
-{
-	uint32_t len = cmd->len < PREFETCH_BYTES ? cmd->len : PREFETCH_BYTES;
-
-	if (cmd->status || !cmd->data || !cmd->ns->ram)
-		return;
-	/* Into the second level: the first has neither the room nor the misses for a batch. */
-	for (uint32_t i = 0; i < len; i += 64)
-		__builtin_prefetch(cmd->ns->ram + cmd->pos + i, 0, 2);
-}
-
-/* Nothing is slow and nothing is faulty: commands end within the batch. */
+/* Without faults and slow storage, commands end within the batch. */
 static void run_fast(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
 {
 	struct emu_result res[EMU_BATCH];
@@ -136,7 +118,7 @@ static void run_fast(struct annex_emu *emu, struct emu_sq *sq, unsigned int n)
 		struct emu_cmd *cmd = &sq->cmds[i];
 
 		if (!cmd->status)
-			cmd->status = annex_emu_mem_run(emu, sq, cmd);
+			cmd->status = emu->backend->run(emu, sq, cmd);
 		res[i].dw0 = 0;
 		res[i].cid = cmd->sqe.cid;
 		res[i].status = cmd->status;
@@ -159,10 +141,8 @@ static void fill_request(struct annex_emu *emu, struct emu_sq *sq, struct emu_cm
 		req->torn = cmd->fault_status;
 	if (cmd->fault == ANNEX_FAULT_ERROR + 1)
 		cmd->status = cmd->fault_status;
-	else if (annex_emu_in_ram(emu))
-		cmd->status = annex_emu_mem_run(emu, sq, cmd);
 	else
-		cmd->status = annex_emu_io_prepare(emu, sq, cmd);
+		cmd->status = emu->backend->prepare(emu, sq, cmd);
 }
 
 /* Commands that outlive the batch. */
@@ -179,16 +159,13 @@ static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, u
 			annex_emu_req_done(emu, cmd->req, cmd->status);
 		else if (cmd->req->far)
 			annex_emu_far_start(emu, cmd->req);
-		else if (annex_emu_in_ram(emu))
-			annex_emu_req_done(emu, cmd->req, 0);
 		else
-			annex_emu_ring_start(emu, cmd->req);
+			annex_emu_start(emu, cmd->req);
 	}
 	for (unsigned int i = n; i < fetched; i++)
 		annex_emu_req_free(emu, sq->cmds[i].req);
 	annex_emu_far_run(emu);
-	if (emu->ring)
-		annex_emu_ring_submit(emu);
+	annex_emu_submit(emu);
 	pthread_mutex_unlock(&emu->async);
 	annex_emu_hand_over(emu);
 }
@@ -207,19 +184,19 @@ static unsigned int apply_faults(struct annex_emu *emu, struct emu_sq *sq, unsig
 	return n;
 }
 
-/* Stop fetching, for good or until a reset, and let sleepers find out. */
-static void stop(struct annex_emu *emu, uint32_t *why)
+/* A failure of the controller: it fetches nothing until a reset, and sleepers wake up. */
+static void fail(struct annex_emu *emu)
 {
-	/* Release: who finds the controller stopped finds out why. */
-	annex_atomic_store(why, 1u, ANNEX_SEQ_CST);
+	/* Release: a thread that sees the controller stopped sees the cause. */
+	annex_atomic_store(&emu->fatal, 1u, ANNEX_SEQ_CST);
 	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
+	annex_emu_wake_all(emu);
 }
 
 static void vanish(struct annex_emu *emu)
 {
-	stop(emu, &emu->gone);
 	pthread_mutex_lock(&emu->async);
-	annex_emu_reqs_end(emu, NULL);
+	annex_emu_vanish(emu);
 	pthread_mutex_unlock(&emu->async);
 }
 
@@ -232,9 +209,10 @@ void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n
 		if (!slow)
 			sq->cmds[i].req = NULL;
 		decode(emu, sq, &sq->cmds[i]);
-		prefetch(&sq->cmds[i]);
 	}
-	/* A fault injected since the requests were reserved strikes from the next batch on. */
+	if (emu->backend->prefetch)
+		emu->backend->prefetch(sq->cmds, n);
+	/* A fault injected after the requests were reserved applies from the next batch on. */
 	if (slow && annex_atomic_load(&emu->faults.n, ANNEX_RELAXED))
 		alive = apply_faults(emu, sq, n);
 	if (slow)
@@ -244,8 +222,7 @@ void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n
 	if (alive == n)
 		return;
 	if (sq->cmds[alive].fault == ANNEX_FAULT_FATAL + 1)
-		stop(emu, &emu->fatal);
+		fail(emu);
 	else
 		vanish(emu);
-	annex_emu_wake_all(emu);
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the host lets the controller reach. Device addresses are process addresses; every
- * address of every command is looked up in this table (dptr.c), as an IOMMU would do it.
+ * Memory that the host has mapped for the controller. Device addresses are process addresses; every
+ * address of every command is looked up in this table (dptr.c), as an IOMMU does.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "core/array.h"
-#include "far.h"
-#include "req.h"
-#include "ring.h"
+#include "backend.h"
 #include "state.h"
 
 static unsigned int find(const struct emu_maps *maps, uint64_t addr)
@@ -18,7 +16,7 @@ static unsigned int find(const struct emu_maps *maps, uint64_t addr)
 	return range_search(maps->v, maps->n, sizeof(*maps->v), addr);
 }
 
-/* The table changes only while nobody is in a queue, so that looking up needs no lock. */
+/* The table changes only while all queues are held, so that lookups need no lock. */
 static void hold_all(struct annex_emu *emu)
 {
 	for (unsigned int i = 1; i < EMU_QUEUES; i++)
@@ -31,6 +29,17 @@ static void release_all(struct annex_emu *emu)
 		emu->sqs[i].last = NULL;
 		annex_emu_release(emu, &emu->sqs[i]);
 	}
+}
+
+static int get_buf(struct annex_emu *emu, uint64_t addr, uint64_t len)
+{
+	return emu->backend->map ? emu->backend->map(emu, addr, len) : -1;
+}
+
+static void put_buf(struct annex_emu *emu, int buf, uint64_t len)
+{
+	if (buf >= 0)
+		emu->backend->unmap(emu, buf, len);
 }
 
 enum kind { PLAIN, SPARSE, FAR };
@@ -47,7 +56,7 @@ static int insert(struct annex_emu *emu, uint64_t addr, uint64_t len, enum kind 
 	memmove(&maps->v[i + 1], &maps->v[i], (maps->n - i) * sizeof(*maps->v));
 	maps->v[i].range.addr = addr;
 	maps->v[i].range.len = len;
-	maps->v[i].buf = kind == PLAIN ? annex_emu_ring_register(emu, addr, len) : -1;
+	maps->v[i].buf = kind == PLAIN ? get_buf(emu, addr, len) : -1;
 	maps->v[i].far = kind == FAR;
 	maps->n++;
 	return 0;
@@ -68,7 +77,7 @@ static int map(struct annex_ctrl *ctrl, void *ptr, size_t len, enum kind kind, u
 
 	if (err)
 		return err;
-	/* Writes nothing for memory without a file, but finds holes. */
+	/* Finds holes, and writes nothing for memory without a file. */
 	if (msync(ptr, len, MS_ASYNC))
 		return annex_fail(-EFAULT, "map: no memory at part of the range");
 	pthread_mutex_lock(&emu->ctl);
@@ -152,7 +161,7 @@ static int remove_range(struct annex_emu *emu, uint64_t addr, uint64_t len)
 		return -ENOENT;
 	if (in_use(emu, addr, len))
 		return -EBUSY;
-	annex_emu_ring_unregister(emu, maps->v[i].buf, len);
+	put_buf(emu, maps->v[i].buf, len);
 	if (maps->v[i].far)
 		annex_emu_far_put(emu);
 	maps->n--;
@@ -166,7 +175,7 @@ int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 	int err;
 
 	annex_emu_pass(emu);
-	/* Nobody is told of I/O of a controller that is gone: so it must have ended by now. */
+	/* Requests of a removed controller end without completions: wait for its I/O. */
 	if (annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
 		annex_emu_drain(emu, NULL);
 	pthread_mutex_lock(&emu->ctl);

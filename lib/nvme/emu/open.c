@@ -6,20 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include "emu.h"
-#include "far.h"
-#include "ng.h"
-#include "req.h"
-#include "ring.h"
-#include "state.h"
-#include "tcp.h"
+#include "backend.h"
 
-/* Whole pages of their own, which others can be given to write (a GPU). */
+/* Whole pages, which a GPU can be allowed to write. */
 #define DOORBELL_BYTES                                                                             \
 	((2 * EMU_QUEUES * EMU_STRIDE + ANNEX_NVME_PAGE - 1) / ANNEX_NVME_PAGE * ANNEX_NVME_PAGE)
-#define MEM_REQS 1024u /* commands, but of file:, that can be held back at once */
 
 static void emu_forked(struct annex_ctrl *ctrl);
 static int emu_close(struct annex_ctrl *ctrl);
@@ -42,7 +34,7 @@ static const struct annex_ctrl_ops ops = {
 	.event = annex_emu_event_count,
 	.wake = annex_emu_wake,
 	.sleep = annex_emu_sleep,
-	.claim = annex_emu_file_claim,
+	.claim = annex_emu_claim,
 	.inject = annex_emu_inject,
 	.forked = emu_forked,
 	.close = emu_close,
@@ -67,7 +59,7 @@ static struct annex_emu *emu_alloc(void)
 	memset(emu, 0, sizeof(*emu));
 	emu->ctrl = (struct annex_ctrl){.ops = &ops, .queues = EMU_IO_QUEUES, .depth = EMU_DEPTH};
 	emu->next_due = EMU_NEVER;
-	emu->scheme = "file";
+	emu->fd = -1;
 	emu->mdts = EMU_MDTS;
 	emu->doorbells = aligned_alloc(ANNEX_NVME_PAGE, DOORBELL_BYTES);
 	emu->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -86,30 +78,28 @@ static struct annex_emu *emu_alloc(void)
 }
 
 /*
- * Make written data durable, as far as files are, before they are closed (CC.SHN, Base 3.6).
- * Return: whether that has ended.
+ * Flush written data before the close (CC.SHN, Base 3.6). Return: whether that has ended.
  */
 static bool flush(struct annex_emu *emu)
 {
-	if (annex_emu_in_ram(emu) || !annex_atomic_load(&emu->wrote, ANNEX_RELAXED) ||
+	if (!emu->backend->cached || !annex_atomic_load(&emu->wrote, ANNEX_RELAXED) ||
 	    annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
 		return true;
 	pthread_mutex_lock(&emu->async);
-	annex_emu_ring_start(emu, annex_emu_req_own(emu));
-	if (emu->ring)
-		annex_emu_ring_submit(emu);
+	annex_emu_start(emu, annex_emu_req_own(emu));
+	annex_emu_submit(emu);
 	pthread_mutex_unlock(&emu->async);
 	while (annex_atomic_load(&emu->flushing, ANNEX_ACQUIRE))
 		if (annex_emu_drain(emu, NULL)) {
 			annex_log(ANNEX_LOG_WARNING,
-				  "%s: closed without a flush: what was written last may be lost",
+				  "%s: closed without a flush: the last writes may be lost",
 				  annex_last_error());
 			return false;
 		}
 	return true;
 }
 
-/* Commands end before their memory is freed. Return: whether they have. */
+/* End all commands before their memory is freed. Return: whether they have ended. */
 static bool end_all(struct annex_emu *emu)
 {
 	pthread_mutex_lock(&emu->async);
@@ -119,9 +109,8 @@ static bool end_all(struct annex_emu *emu)
 }
 
 /*
- * The kernel has commands of this controller for as long as the file behind it does not answer. It
- * reads and writes their buffers until then: the controller, its requests and these buffers are
- * never freed.
+ * The kernel has commands that a file does not answer, and may read and write their buffers at any
+ * time: the controller, its requests and these buffers are never freed.
  */
 static int give_up(struct annex_emu *emu)
 {
@@ -147,15 +136,14 @@ static void emu_forked(struct annex_ctrl *ctrl)
 	struct annex_emu *emu = annex_emu_of(ctrl);
 
 	emu->forked = true;
-	annex_emu_ring_forked(emu);
-	annex_emu_file_forked(emu);
+	if (emu->backend->forked)
+		emu->backend->forked(emu);
 	close(emu->kick);
 }
 
 static void free_emu(struct annex_emu *emu)
 {
-	annex_emu_ng_close(emu);
-	annex_emu_mem_close(emu);
+	free(emu->own);
 	annex_emu_reqs_close(emu);
 	for (unsigned int i = 0; i < EMU_QUEUES; i++) {
 		free(emu->sqs[i].segs);
@@ -180,10 +168,10 @@ static int emu_close(struct annex_ctrl *ctrl)
 	annex_atomic_store(&emu->running, 0u, ANNEX_RELEASE);
 	annex_emu_thread_stop(emu);
 	ended = end_all(emu);
-	/* Behind commands that do not end, a flush would not either. */
+	/* A flush would not end either, behind commands that do not end. */
 	ended = ended && flush(emu);
-	annex_emu_ring_close(emu, ended);
-	annex_emu_file_close(emu);
+	if (emu->backend->close)
+		emu->backend->close(emu, ended);
 	if (!ended)
 		return give_up(emu);
 	annex_emu_far_close(emu);
@@ -225,21 +213,48 @@ static int read_serve(const struct annex_uri *uri, enum emu_serve *serve)
 		     : 0;
 }
 
-/* Callers submit by themselves, but where that could end them by a signal. */
-static enum emu_serve usual_serve(const struct annex_emu *emu)
+/* Find errors in the URI before the backend touches a file. */
+static int prepare(struct annex_emu *emu, const struct annex_uri *uri, enum emu_serve *serve)
 {
-	struct stat st;
+	const struct emu_backend *b = emu->backend;
+	int err = read_serve(uri, serve);
 
-	for (unsigned int i = 0; i < emu->nns; i++)
-		if (emu->ns[i].fd >= 0 && !fstat(emu->ns[i].fd, &st) && annex_emu_over_tcp("", &st))
-			return EMU_SERVE_THREAD;
-	return EMU_SERVE_CALLER;
+	if (!err)
+		err = add_faults(emu, uri);
+	if (!err)
+		err = annex_emu_reqs_open(emu, b->requests);
+	emu->alone = *serve == EMU_SERVE_ALONE;
+	emu->own = calloc(1, b->size + 1);
+	if (!err && !emu->own)
+		err = annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
+	return err;
 }
 
-static int open_emu(const struct annex_uri *uri, uint32_t requests,
-		    const struct annex_blocks *blocks,
-		    int (*backend)(struct annex_emu *emu, const struct annex_uri *uri),
-		    struct annex_ctrl **out)
+/* The controller never ran: there are no commands, and nothing to flush. */
+static void open_failed(struct annex_emu *emu, const struct annex_uri *uri)
+{
+	if (emu->backend->undo)
+		emu->backend->undo(emu, uri);
+	if (emu->backend->close)
+		emu->backend->close(emu, true);
+}
+
+static int start(struct annex_emu *emu, const struct annex_uri *uri, enum emu_serve serve,
+		 const void *arg)
+{
+	int err = emu->backend->open(emu, uri, arg);
+
+	if (!err && (emu->alone || !annex_uri_get(uri, "serve")))
+		serve = emu->usual;
+	if (!err && serve != EMU_SERVE_CALLER)
+		err = annex_emu_thread_start(emu, serve == EMU_SERVE_BUSY);
+	if (err)
+		open_failed(emu, uri);
+	return err;
+}
+
+int annex_emu_open(const struct annex_uri *uri, const struct emu_backend *backend, const void *arg,
+		   struct annex_ctrl **out)
 {
 	struct annex_emu *emu = emu_alloc();
 	enum emu_serve serve;
@@ -247,85 +262,17 @@ static int open_emu(const struct annex_uri *uri, uint32_t requests,
 
 	if (!emu)
 		return annex_fail(-ENOMEM, "%s: no memory for the controller", uri->scheme);
-	/* All that can be wrong with the words, before the backend touches a file. */
-	err = read_serve(uri, &serve);
+	emu->backend = backend;
+	emu->scheme = backend->scheme;
+	err = prepare(emu, uri, &serve);
 	if (!err)
-		err = add_faults(emu, uri);
-	if (!err)
-		err = annex_emu_reqs_open(emu, requests);
-	emu->alone = !err && serve == EMU_SERVE_ALONE;
-	if (!err && blocks)
-		emu->blocks = *blocks;
-	if (!err)
-		err = backend(emu, uri);
-	if (!err && (emu->alone || !annex_uri_get(uri, "serve")))
-		serve = usual_serve(emu);
-	if (!err && serve != EMU_SERVE_CALLER)
-		err = annex_emu_thread_start(emu, serve == EMU_SERVE_BUSY);
+		err = start(emu, uri, serve, arg);
 	if (err) {
-		annex_emu_file_undo(emu, uri);
-		emu_close(&emu->ctrl);
-	} else {
-		annex_atomic_store(&emu->running, 1u, ANNEX_RELEASE);
-		*out = &emu->ctrl;
+		close(emu->kick);
+		free_emu(emu);
+		return err;
 	}
-	return err;
-}
-
-int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out)
-{
-	return open_emu(uri, MEM_REQS, NULL, annex_emu_mem_open, out);
-}
-
-static int open_file(struct annex_emu *emu, const struct annex_uri *uri)
-{
-	int err = annex_emu_file_open(emu, uri);
-
-	return err ? err : annex_emu_ring_open(emu);
-}
-
-int annex_emu_open_file(const struct annex_uri *uri, struct annex_ctrl **out)
-{
-	return open_emu(uri, EMU_RING_REQS, NULL, open_file, out);
-}
-
-static int open_ng(struct annex_emu *emu, const struct annex_uri *uri)
-{
-	int err = annex_emu_ng_open(emu, uri);
-
-	if (!err)
-		err = annex_emu_ring_open(emu);
-	if (!err)
-		err = annex_emu_ng_try(emu);
-	if (err) /* then there is nothing to flush */
-		annex_atomic_store(&emu->gone, 1u, ANNEX_RELAXED);
-	return err;
-}
-
-int annex_emu_open_ng(const struct annex_uri *uri, struct annex_ctrl **out)
-{
-	return open_emu(uri, EMU_RING_REQS, NULL, open_ng, out);
-}
-
-static int open_unix(struct annex_emu *emu, const struct annex_uri *uri)
-{
-	int err;
-
-	emu->scheme = "unix";
-	emu->ctrl.provider = annex_provider_shared();
-	err = annex_emu_ring_open_link(emu, uri);
-	if (err) /* then there is nothing to flush */
-		annex_atomic_store(&emu->gone, 1u, ANNEX_RELAXED);
-	return err;
-}
-
-int annex_emu_open_unix(const struct annex_uri *uri, struct annex_ctrl **out)
-{
-	return open_emu(uri, EMU_LINK_REQS, NULL, open_unix, out);
-}
-
-int annex_emu_open_blocks(const struct annex_uri *uri, const struct annex_blocks *blocks,
-			  struct annex_ctrl **out)
-{
-	return open_emu(uri, MEM_REQS, blocks, annex_emu_blocks_open, out);
+	annex_atomic_store(&emu->running, 1u, ANNEX_RELEASE);
+	*out = &emu->ctrl;
+	return 0;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Queue pairs come and go; commands are aborted, and the controller is reset (core/ctrl.h).
+ * Creating and deleting queue pairs, aborting commands, resetting the controller (core/ctrl.h).
  */
 #include <errno.h>
-#include "req.h"
-#include "ring.h"
+#include "backend.h"
 #include "state.h"
 
 uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq)
@@ -18,7 +17,7 @@ uint32_t annex_emu_status(struct annex_ctrl *ctrl)
 {
 	const struct annex_emu *emu = annex_emu_of(ctrl);
 
-	/* Acquire: pairs with stop() in io.c. */
+	/* Acquire: pairs with fail() in io.c and annex_emu_vanish(). */
 	if (annex_atomic_load(&emu->gone, ANNEX_ACQUIRE))
 		return UINT32_MAX;
 	return ANNEX_CSTS_RDY |
@@ -30,7 +29,7 @@ static int gone(void)
 	return annex_fail(-ENODEV, "emulated controller: it is gone");
 }
 
-/* Where a ring may lie: whole pages that the controller reaches. */
+/* A ring must be in whole pages that are mapped. */
 static int check_ring(const struct annex_emu *emu, uint64_t addr, uint64_t bytes)
 {
 	if (addr % ANNEX_NVME_PAGE)
@@ -86,8 +85,8 @@ static void set_state(struct emu_sq *sq, enum emu_sq_state state)
 }
 
 /*
- * Its commands end first (Base 5.6), and those that the kernel works on end only when it has let
- * go of their memory.
+ * The commands of a queue end first (Base 5.6). A command in the backend ends only when its memory
+ * is not used any more.
  */
 static int destroy(struct annex_emu *emu, struct emu_sq *sq)
 {
@@ -134,20 +133,32 @@ int annex_emu_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *a
 		return gone();
 	pthread_mutex_lock(&emu->async);
 	*aborted = annex_emu_req_abort(emu, qid, cid);
-	if (emu->ring)
-		annex_emu_ring_submit(emu);
+	annex_emu_submit(emu);
 	pthread_mutex_unlock(&emu->async);
 	return 0;
 }
 
 uint32_t annex_emu_beat(struct annex_ctrl *ctrl)
 {
-	struct emu_link *link = annex_emu_of(ctrl)->ns[0].link;
+	struct annex_emu *emu = annex_emu_of(ctrl);
 
-	return link ? annex_emu_link_beat(link) : 0;
+	return emu->backend->beat ? emu->backend->beat(emu) : 0;
 }
 
-/* Queues and commands are gone at once; it ends when the kernel's I/O has. */
+int annex_emu_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
+		    bool shared)
+{
+	struct annex_emu *emu = annex_emu_of(ctrl);
+	struct emu_ns *ns = &emu->ns[nsid - 1];
+
+	if (ns->readonly && !shared)
+		return -EROFS;
+	return emu->backend->claim ? emu->backend->claim(emu, ns, first << ns->shift,
+							 blocks << ns->shift, shared)
+				   : 0;
+}
+
+/* Queues and commands end at once; the reset ends when the I/O of the backend has ended. */
 static int reset(struct annex_emu *emu)
 {
 	int err;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of requests, and what becomes of their completions.
+ * The table of requests, and their completions.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "far.h"
+#include "backend.h"
 #include "req.h"
-#include "ring.h"
 #include "state.h"
 
 int annex_emu_reqs_open(struct annex_emu *emu, uint32_t n)
@@ -23,7 +22,7 @@ void annex_emu_reqs_close(struct annex_emu *emu)
 {
 	for (uint32_t i = 0; i < emu->fresh; i++) {
 		free(emu->reqs[i].big);
-		if (!emu->reqs[i].far) /* those are not allocated, and may be in use for ever */
+		if (!emu->reqs[i].far) /* else it is room of far.c */
 			free(emu->reqs[i].bounce);
 		free(emu->reqs[i].ranges);
 	}
@@ -36,7 +35,7 @@ uint64_t annex_emu_reqs_bytes(const struct annex_emu *emu)
 
 	for (uint32_t i = 0; i < emu->fresh; i++)
 		for (unsigned int k = 0;
-		     emu->reqs[i].state == EMU_REQ_RING && k < emu->reqs[i].nsegs; k++)
+		     emu->reqs[i].state == EMU_REQ_ISSUED && k < emu->reqs[i].nsegs; k++)
 			bytes += emu->reqs[i].segs[k].iov_len;
 	return bytes;
 }
@@ -55,7 +54,7 @@ static void init(struct emu_req *req, struct emu_sq *sq)
 	req->buf = -1;
 }
 
-/* The request of the controller's own flush; not from the table, so that there always is one. */
+/* The request of the controller's own flush; one is reserved for it. */
 struct emu_req *annex_emu_req_own(struct annex_emu *emu)
 {
 	struct emu_req *req = &emu->reqs[emu->nreqs];
@@ -82,8 +81,8 @@ static struct emu_req *take(struct annex_emu *emu, struct emu_sq *sq)
 }
 
 /*
- * Take requests for commands about to be fetched, into sq->cmds. When there is none the queue is
- * marked, so that who frees one, under the same mutex, resumes it.
+ * Take requests for commands about to be fetched, into sq->cmds. If there is none, mark the queue,
+ * so that the thread that frees one, under the same mutex, resumes it.
  */
 uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
 {
@@ -117,7 +116,7 @@ void annex_emu_req_free(struct annex_emu *emu, struct emu_req *req)
 	sq->in_flight--;
 }
 
-/* Keep the pieces of @len bytes of data; the rest of the list is not needed. */
+/* Keep the pieces of the first @len bytes of data. */
 int annex_emu_req_set_segs(struct emu_req *req, const struct iovec *segs, unsigned int n,
 			   uint32_t len)
 {
@@ -171,7 +170,7 @@ static void timer_add(struct annex_emu *emu, struct emu_req *req)
 	*(prev ? &prev->next : &emu->timers) = req;
 	*(req->next ? &req->next->prev : &emu->timers_last) = req;
 	set_next_due(emu);
-	/* Sleepers on this queue, and the service thread, computed their timeouts without it. */
+	/* Sleepers on this queue and the service thread computed timeouts without this one. */
 	annex_emu_event(emu, req->sq->cq);
 	if (emu->threaded)
 		annex_emu_kick(emu);
@@ -197,7 +196,7 @@ static void post_held(struct annex_emu *emu, struct emu_sq *sq)
 	req_post(emu, held, held->status);
 }
 
-/* Its last segment ends where the data does, whether or not the segments were advanced. */
+/* The last segment ends at the end of the data, even if the segments were advanced. */
 static void flip(struct emu_req *req)
 {
 	const struct iovec *last = &req->segs[req->nsegs - 1];
@@ -205,7 +204,7 @@ static void flip(struct emu_req *req)
 	((uint8_t *)last->iov_base + last->iov_len)[-1] ^= EMU_FLIP;
 }
 
-/* A command has been carried out, or has failed: complete it, or do what a fault wants instead. */
+/* A command has been carried out or has failed: complete it, or apply its injected fault. */
 void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t status)
 {
 	struct emu_sq *sq = req->sq;
@@ -229,7 +228,7 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 		annex_emu_cq_give_back(sq->cq, 1);
 		annex_emu_req_free(emu, req);
 	} else if (req->fault == ANNEX_FAULT_REORDER + 1 && !sq->held) {
-		/* One at a time: a second one is the later command that the first waits for. */
+		/* One at a time: the next command completes before this one. */
 		req->state = EMU_REQ_HELD;
 		annex_atomic_store(&sq->held, req, ANNEX_RELAXED);
 	} else if (req->fault == ANNEX_FAULT_DELAY + 1 || (req->due && req->due > annex_now())) {
@@ -240,7 +239,7 @@ void annex_emu_req_done(struct annex_emu *emu, struct emu_req *req, uint16_t sta
 	}
 }
 
-/* Its I/O could not be done now: the same once more, after so many nanoseconds. */
+/* Start the request again after @ns nanoseconds. */
 void annex_emu_req_again(struct annex_emu *emu, struct emu_req *req, uint64_t ns)
 {
 	/* Sequentially consistent: see annex_emu_hand_over(). */
@@ -257,7 +256,7 @@ static void fire(struct annex_emu *emu, struct emu_req *req)
 	if (req->again) {
 		req->again = false;
 		req->due = 0;
-		annex_emu_ring_start(emu, req);
+		annex_emu_start(emu, req);
 		return;
 	}
 	req_post(emu, req, req->status);
@@ -276,7 +275,7 @@ void annex_emu_fire_timers(struct annex_emu *emu)
 	}
 }
 
-/* Take a request that waits, or whose completion does, out of where that is. */
+/* Remove a request from its list of waiting ones. Return: false: it is in none. */
 static bool unwait(struct annex_emu *emu, struct emu_req *req)
 {
 	if (req->state == EMU_REQ_TIMED)
@@ -290,13 +289,19 @@ static bool unwait(struct annex_emu *emu, struct emu_req *req)
 	return true;
 }
 
+static void cancel(struct annex_emu *emu, struct emu_req *req)
+{
+	if (req->state == EMU_REQ_ISSUED && emu->backend->cancel)
+		emu->backend->cancel(emu, req);
+}
+
 /* Abort (Base 5.1). Return: whether the command has been ended. */
 bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 {
 	for (uint32_t i = 0; i < emu->fresh; i++) {
 		struct emu_req *req = &emu->reqs[i];
 
-		/* A fetched request is still being written by its queue's holder, and soon ends. */
+		/* The holder of its queue still writes a fetched request, and soon ends it. */
 		if (req->state == EMU_REQ_FREE || req->state == EMU_REQ_FETCHED ||
 		    req->sq->qid != sqid || req->sqe.cid != cid)
 			continue;
@@ -304,8 +309,7 @@ bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 			req_post(emu, req, ANNEX_SC_ABORT_REQUESTED);
 			return true;
 		}
-		if (req->state == EMU_REQ_RING)
-			annex_emu_ring_cancel(emu, req);
+		cancel(emu, req);
 		return false;
 	}
 	return false;
@@ -313,8 +317,8 @@ bool annex_emu_req_abort(struct annex_emu *emu, uint16_t sqid, uint16_t cid)
 
 /*
  * End the requests of a queue, or of all (@sq NULL). In the first case they complete, as the
- * queue is being deleted; in the second they vanish, as in a reset. Requests in the ring follow
- * when the kernel has let go of their memory.
+ * queue is being deleted; in the second they vanish, as in a reset. Issued requests follow
+ * when the backend has let go of their memory.
  */
 void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq)
 {
@@ -331,11 +335,9 @@ void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq)
 			continue;
 		}
 		req->dropped |= !sq;
-		if (req->state == EMU_REQ_RING)
-			annex_emu_ring_cancel(emu, req);
+		cancel(emu, req);
 	}
-	if (emu->ring)
-		annex_emu_ring_submit(emu);
+	annex_emu_submit(emu);
 }
 
 /* Whether a request may still touch part of a range of host memory. */

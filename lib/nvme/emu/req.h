@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests: commands that outlive the batch they were fetched in, because the file behind the
+ * Requests: commands that outlive the batch they were fetched in, because the storage behind the
  * namespace is slow or because a fault holds their completion back.
  */
 #ifndef ANNEX_EMU_REQ_H
@@ -13,9 +13,29 @@ enum emu_req_state {
 	EMU_REQ_FETCHED, /* with the holder of its submission queue */
 	EMU_REQ_WAITING, /* for room to move far data through; see far.c */
 	EMU_REQ_MOVING,  /* its far data is about to be moved */
-	EMU_REQ_RING,    /* the kernel has it */
-	EMU_REQ_TIMED,   /* its completion waits for a timer, or all that is left to do */
-	EMU_REQ_HELD,    /* done, its completion waits for another's */
+	EMU_REQ_ISSUED,  /* the backend has it */
+	EMU_REQ_TIMED,   /* it waits for a timer */
+	EMU_REQ_HELD,    /* done; it completes after the next command */
+};
+
+/**
+ * struct emu_io - One step of a request: an I/O for the backend.
+ * @opcode: ANNEX_NVM_READ, _WRITE, _FLUSH, _WRITE_ZEROES or _DSM (deallocate).
+ * @fua: the data is durable when the I/O has ended.
+ * @deac: zeroes may be deallocated blocks.
+ * @pos: first byte in the namespace.
+ * @len: bytes.
+ * @v: the data of a read or write, in @n pieces of memory.
+ * @n: number of pieces.
+ * @one: the only piece, if @n is 1.
+ */
+struct emu_io {
+	uint8_t opcode;
+	bool fua, deac;
+	uint64_t pos, len;
+	const struct iovec *v;
+	unsigned int n;
+	struct iovec one;
 };
 
 /**
@@ -26,13 +46,14 @@ enum emu_req_state {
  * @status: status of the completion.
  * @fault: the injected fault that the completion suffers.
  * @far: @segs are memory that only the copier reaches, and @bounce is far.c's.
- * @dropped: reset or deleted underway: ends without a completion.
- * @again: waits for a timer to be carried on with, not completed.
+ * @dropped: the controller was reset or removed: the request ends without a completion.
+ * @again: the timer starts it again instead of completing it.
  * @delay_us: delay of the completion.
- * @step: the step that a command of several I/Os is at; see ring.c.
+ * @step: the current step of a command of several I/Os; see steps.c.
+ * @io: that step, which does not change while the backend has it.
  * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
- * @due: when it completes, where that is later than now (annex_now()).
- * @buf: registered buffer that holds the one piece of data, or -1.
+ * @due: time of its completion, if that is later than now (annex_now()).
+ * @buf: the backend's buffer that holds the one piece of data, or -1.
  */
 struct emu_req {
 	struct emu_req *next, *prev;
@@ -55,6 +76,7 @@ struct emu_req {
 	uint32_t delay_us;
 	uint64_t due;
 	unsigned int step, steps;
+	struct emu_io io;
 	struct annex_dsm_range *ranges;
 	char *bounce;
 	struct iovec *segs, *big;
@@ -69,7 +91,7 @@ struct emu_req {
 /* All of these want the async mutex held, but for open and close. */
 int annex_emu_reqs_open(struct annex_emu *emu, uint32_t n);
 void annex_emu_reqs_close(struct annex_emu *emu);
-/* Bytes of data that the kernel may still read or write. */
+/* Bytes of data that the backend may still read or write. */
 uint64_t annex_emu_reqs_bytes(const struct annex_emu *emu);
 struct emu_req *annex_emu_req_own(struct annex_emu *emu);
 uint32_t annex_emu_reqs_take(struct annex_emu *emu, struct emu_sq *sq, uint32_t want);
@@ -82,5 +104,26 @@ void annex_emu_reqs_end(struct annex_emu *emu, struct emu_sq *sq);
 bool annex_emu_reqs_use(const struct annex_emu *emu, uint64_t addr, uint64_t len);
 int annex_emu_req_set_segs(struct emu_req *req, const struct iovec *segs, unsigned int n,
 			   uint32_t len);
+
+/*
+ * far.c: far data, in memory that only a copier reaches (struct annex_copier).
+ *
+ * It goes through a buffer of limited size. A request with far data waits for room there; then one
+ * call of the copier moves the data of many requests. The async mutex is held during all moves.
+ */
+
+/* A range is mapped or unmapped; the first one allocates the buffer. With every queue held. */
+int annex_emu_far_get(struct annex_emu *emu, const struct annex_copier *copier);
+void annex_emu_far_put(struct annex_emu *emu);
+void annex_emu_far_close(struct annex_emu *emu);
+
+/* With the async mutex held: a request begins, or its data has come from the file. */
+void annex_emu_far_start(struct annex_emu *emu, struct emu_req *req);
+void annex_emu_far_arrived(struct annex_emu *emu, struct emu_req *req);
+/* Move data, and start requests that waited for room. */
+void annex_emu_far_run(struct annex_emu *emu);
+/* Free the room of a request; or, while it still waits, forget it. */
+void annex_emu_far_release(struct annex_emu *emu, struct emu_req *req);
+void annex_emu_far_forget(struct annex_emu *emu, struct emu_req *req);
 
 #endif

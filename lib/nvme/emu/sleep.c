@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lending threads to the controller, and sleeping until it has done something.
+ * Lending threads to the controller, and sleeping until it has posted a completion.
  *
  * Without a service thread only the threads that wait run the controller. Sleepers wait for
- * events of their completion queue (a futex). While I/O is under way one of them, the leader,
- * waits for the ring instead, and posts what comes for everyone. Nobody may go or sleep while I/O
- * is under way and others sleep without a leader: see annex_emu_hand_over().
+ * events of their completion queue (a futex). While I/O is in flight one of them, the leader, waits
+ * for the backend instead, and posts all completions. No thread may leave or sleep while I/O is in
+ * flight and others sleep without a leader: see annex_emu_hand_over().
  */
 #include <errno.h>
 #include "core/futex.h"
-#include "req.h"
-#include "ring.h"
+#include "backend.h"
 #include "state.h"
 
-/* While the controller does not run: who waits on it should find out, without spinning. */
+/* While the controller does not run, waiting threads look at it this often. */
 #define STOPPED_NS (10 * ANNEX_NSEC_PER_MSEC)
 #define LEADER_AWAKE UINT32_MAX
 
 uint32_t annex_emu_drain_ms = 30000;
 
-/* Work for no particular queue: I/O that has ended, timers, queues that found no request. */
+/* Work of all queues: ended I/O, timers, queues that found no request. */
 void annex_emu_pass(struct annex_emu *emu)
 {
 	uint64_t due = annex_atomic_load(&emu->next_due, ANNEX_ACQUIRE);
@@ -29,14 +28,13 @@ void annex_emu_pass(struct annex_emu *emu)
 	    !pthread_mutex_trylock(&emu->async)) {
 		if (fire)
 			annex_emu_fire_timers(emu);
-		if (emu->ring)
-			annex_emu_ring_reap(emu);
+		annex_emu_reap(emu);
 		pthread_mutex_unlock(&emu->async);
 	}
 	annex_emu_resume_stalled(emu);
 }
 
-/* Whether the kernel has let go of all memory, or of that of one queue's commands. */
+/* Whether the backend has no commands, or none of one queue. */
 static bool drained(struct annex_emu *emu, const struct emu_sq *sq)
 {
 	bool none;
@@ -49,16 +47,16 @@ static bool drained(struct annex_emu *emu, const struct emu_sq *sq)
 	return none;
 }
 
-/* Another process ends our commands in the time that a command may take, or never. */
+/* Another process ends commands within their timeout, or never. */
 static uint32_t drain_ms(const struct annex_emu *emu)
 {
-	/* Relaxed: whoever waits a second time is no better off. */
+	/* Relaxed: a second wait would not help, so none is made. */
 	if (annex_atomic_load(&emu->stuck, ANNEX_RELAXED))
 		return 0;
-	return emu->ns[0].link ? emu->ctrl.timeout_ms : annex_emu_drain_ms;
+	return emu->backend->bounded ? emu->ctrl.timeout_ms : annex_emu_drain_ms;
 }
 
-/* Wait, for a while, until commands that were told to end have. -ETIMEDOUT. */
+/* Wait, for a limited time, until cancelled commands have ended. -ETIMEDOUT. */
 int annex_emu_drain(struct annex_emu *emu, const struct emu_sq *sq)
 {
 	const uint32_t ms = drain_ms(emu);
@@ -118,7 +116,7 @@ uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);
 
-	/* Acquire: what the event announced is there when its number is. */
+	/* Acquire: completions before the event are visible. */
 	return qid < EMU_QUEUES ? annex_atomic_load(&emu->cqs[qid].event, ANNEX_ACQUIRE) : 0;
 }
 
@@ -130,13 +128,13 @@ void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid)
 		annex_emu_event(emu, &emu->cqs[qid]);
 }
 
-/* Whether there is reason to sleep on. */
+/* Whether there was no event. */
 static bool quiet(const struct emu_cq *cq, uint32_t seen)
 {
 	return annex_atomic_load(&cq->event, ANNEX_SEQ_CST) == seen;
 }
 
-/* When to wake up by oneself. */
+/* When to wake up without an event. */
 static uint64_t limit_of(struct annex_emu *emu, uint16_t qid, uint64_t deadline)
 {
 	uint64_t due = annex_atomic_load(&emu->next_due, ANNEX_ACQUIRE);
@@ -149,7 +147,7 @@ static uint64_t limit_of(struct annex_emu *emu, uint16_t qid, uint64_t deadline)
 	return soon < limit ? soon : limit;
 }
 
-/* Wait for the ring on everyone's behalf. Return: false when another thread does. */
+/* Wait for the backend on everyone's behalf. Return: false when another thread does. */
 static bool lead(struct annex_emu *emu, uint16_t qid, uint32_t seen, uint64_t deadline)
 {
 	struct emu_cq *cq = &emu->cqs[qid];
@@ -162,14 +160,14 @@ static bool lead(struct annex_emu *emu, uint16_t qid, uint32_t seen, uint64_t de
 		uint64_t limit = limit_of(emu, qid, deadline);
 
 		/*
-		 * A poster to this queue kicks from now on. The read-modify-write, then the look
-		 * at the event count, are the mirror image of annex_emu_event().
+		 * A thread that posts to this queue kicks from now on. The read-modify-write and
+		 * the load of the event count are the mirror image of annex_emu_event().
 		 */
 		annex_atomic_add(&emu->leader, qid + 1u - LEADER_AWAKE, ANNEX_SEQ_CST);
 		if (quiet(cq, seen))
 			annex_emu_poll(emu, limit);
 		annex_atomic_add(&emu->leader, LEADER_AWAKE - (qid + 1u), ANNEX_SEQ_CST);
-		assist(emu, qid, false); /* sleeps on: what is posted must make an event */
+		assist(emu, qid, false); /* sleeps on: completions must make an event */
 		if (annex_now() >= deadline)
 			break;
 	}
@@ -185,7 +183,7 @@ void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint6
 	if (qid >= EMU_QUEUES)
 		return;
 	cq = &emu->cqs[qid];
-	assist(emu, qid, false); /* sleeps afterwards: what is posted must make an event */
+	assist(emu, qid, false); /* sleeps afterwards: completions must make an event */
 	annex_atomic_add(&emu->sleepers, 1u, ANNEX_SEQ_CST);
 	annex_atomic_add(&cq->waiters, 1u, ANNEX_SEQ_CST);
 	if (quiet(cq, seen) && (emu->threaded || !lead(emu, qid, seen, deadline)))

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Submission queues of the emulated controller: who fetches, and how much.
+ * Submission queues of the emulated controller: which thread fetches commands, and how many.
  *
- * A queue is served under a lock that nobody waits for: who finds it taken leaves a count, and the
- * thread inside looks again before it leaves. So no doorbell is missed, and no thread is held up
- * by another that is not running. Different queues are served at the same time.
+ * A queue is served under a lock that is never waited for: a thread that finds it taken increments
+ * a count, and the thread inside looks again before it leaves. So no doorbell is missed, and no
+ * thread waits for another that is not running. Different queues are served at the same time.
  */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include "req.h"
+#include "backend.h"
 #include "state.h"
 
-/* So that a thread is not kept at work for others for ever. */
+/* A limit, so that a thread does not work for others forever. */
 #define SERVE_BATCHES 256
 
 /* Set a queue up; its lock must be held by annex_emu_hold(). */
@@ -35,7 +35,7 @@ int annex_emu_sq_init(struct emu_sq *sq, uint64_t addr, uint32_t entries)
 	return 0;
 }
 
-/* Told of once, not each time it is looked at. */
+/* Logged once for each value. */
 static void bad_tail(struct emu_sq *sq, uint32_t tail)
 {
 	if (sq->complained != tail)
@@ -47,7 +47,7 @@ static void bad_tail(struct emu_sq *sq, uint32_t tail)
 	sq->complained = tail;
 }
 
-/* How many commands can be fetched now: there must be room for all that comes of them. */
+/* Reserve completions and requests for up to @want commands. Return: the number to fetch now. */
 static uint32_t reserve(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
 {
 	uint32_t n = annex_emu_cq_reserve(sq->cq, want), got;
@@ -55,8 +55,7 @@ static uint32_t reserve(struct annex_emu *emu, struct emu_sq *sq, uint32_t want)
 	sq->cmds[0].req = NULL;
 	if (!n)
 		return 0;
-	if (annex_emu_in_ram(emu) && !emu->far &&
-	    !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
+	if (emu->backend->run && !emu->far && !annex_atomic_load(&emu->faults.n, ANNEX_RELAXED) &&
 	    !annex_atomic_load(&sq->held, ANNEX_RELAXED))
 		return n;
 	pthread_mutex_lock(&emu->async);
@@ -105,11 +104,11 @@ static bool serve_batch(struct annex_emu *emu, struct emu_sq *sq)
 	return true;
 }
 
-/* Serve while there is something to serve, then let go. @seen: the count found. */
+/* Serve all commands, then release the queue. @seen: the count found. */
 static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 {
 	for (unsigned int i = 0; i < SERVE_BATCHES; i++) {
-		/* Whoever holds the queue next serves it when he is done. */
+		/* The thread that holds the queue next serves it at its release. */
 		if (annex_atomic_load(&sq->hold, ANNEX_RELAXED)) {
 			annex_atomic_store(&sq->serving, 0u, ANNEX_RELEASE);
 			return;
@@ -122,7 +121,7 @@ static void serve_held(struct annex_emu *emu, struct emu_sq *sq, uint32_t seen)
 		seen = annex_atomic_load(&sq->serving, ANNEX_ACQUIRE);
 	}
 	annex_atomic_store(&sq->serving, 0u, ANNEX_RELEASE);
-	/* There may be more: those who wait for it go on from here. */
+	/* There may be more commands: threads that wait for them go on serving. */
 	annex_emu_event(emu, sq->cq);
 }
 
@@ -131,14 +130,14 @@ void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent)
 {
 	struct emu_sq *sq = &emu->sqs[qid];
 
-	/* Acquire: what the last holder left. Release: the doorbell is there before the count. */
+	/* Acquire: pairs with the last release. Release: the doorbell comes before the count. */
 	if (annex_atomic_add(&sq->serving, 1u, ANNEX_ACQ_REL))
 		return;
 	sq->lent = lent;
 	serve_held(emu, sq, 1);
 }
 
-/* Keep everyone out of a queue; the holder leaves after the batch it is in. */
+/* Keep all threads out of a queue; the holder leaves after its batch. */
 void annex_emu_hold(struct emu_sq *sq)
 {
 	annex_atomic_add(&sq->hold, 1u, ANNEX_ACQ_REL);

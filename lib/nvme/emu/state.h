@@ -6,7 +6,7 @@
  *
  *   ctl        mutex: creating and deleting queues, mapping, resets
  *   sq.serving a combining try-lock per submission queue: fetching and executing its commands
- *   async      mutex: requests that outlive the batch they were fetched in, the ring, timers
+ *   async      mutex: requests that outlive the batch they were fetched in, the backend, timers
  *   cq.lock    spinlock per completion queue: its entries
  *   faults     spinlock: the active faults; nothing is taken under it
  *
@@ -40,21 +40,20 @@
 #define EMU_SEGS 2048u /* pieces of one command's data: 512 bytes each on average */
 #define EMU_IOVS 4u    /* pieces that a request holds without an allocation */
 #define EMU_FAULTS 16u
+#define ANNEX_DSM_MAX 256u /* ranges of one command */
 #define EMU_DEPTH 65536u
 #define EMU_STRIDE 64u          /* between doorbells: queues do not share cache lines */
 #define EMU_VERSION 0x00020000u /* NVMe 2.0 */
-/* How often to look for a head doorbell that moved, or for the kernel to take more: all silent. */
+/* How often to look whether a head doorbell has moved or the backend takes more: no event tells. */
 #define EMU_RETRY_NS ANNEX_NSEC_PER_MSEC
 #define EMU_NEVER UINT64_MAX
 
 #define EMU_ALIGNED __attribute__((aligned(64)))
 
 struct annex_emu;
+struct emu_backend;
 struct emu_far;
-struct emu_link;
-struct emu_ng;
 struct emu_req;
-struct emu_ring;
 
 /* The threads that run the controller: serve= in annex/device.h. */
 enum emu_serve {
@@ -64,23 +63,37 @@ enum emu_serve {
 	EMU_SERVE_ALONE,
 };
 
-/* A namespace: a range of bytes in RAM, in a file, in another process, or behind functions. */
+/**
+ * struct emu_ns - A namespace: a range of bytes that a backend stores.
+ * @nsid: its identifier.
+ * @shift: log2 of the block size.
+ * @blocks: its size.
+ * @readonly: no command changes it.
+ * @align: alignment in bytes that the backend asks of memory.
+ * @pieces: of memory, that one I/O of the backend takes.
+ * @most: bytes of an I/O that has several pieces.
+ * @fd: the backend's file; -1: it has none.
+ * @claimed: some blocks were claimed: @claims is open.
+ * @claims: the file that claims lock: @fd, or the device's node in /dev.
+ * @disk: the name of the block device for that; NULL: that of @fd.
+ * @own: the backend's.
+ */
 struct emu_ns {
 	uint32_t nsid;
-	unsigned int shift; /* log2 of the block size */
+	unsigned int shift;
 	uint64_t blocks;
-	char *ram;             /* mem: */
-	int fd;                /* file: and ng:, otherwise -1 */
-	struct emu_ng *ng;     /* ng:, otherwise NULL */
-	struct emu_link *link; /* unix:, otherwise NULL */
-	bool direct;
 	bool readonly;
-	bool claimed;       /* somebody asked to keep some of it from others: claims is open */
-	int claims;         /* where that is locked: fd, or the device's node in /dev */
-	uint32_t mem_align; /* what O_DIRECT asks of memory */
+	uint32_t align;
+	uint32_t pieces;
+	uint32_t most;
+	int fd;
+	bool claimed;
+	int claims;
+	const char *disk;
+	void *own;
 };
 
-/* A fetched command, decoded as far as it can be without touching its data. */
+/* A fetched command, decoded without reading its data. */
 struct emu_cmd {
 	struct annex_sqe sqe; /* the controller's own copy: queue memory may change */
 	struct emu_ns *ns;
@@ -94,6 +107,12 @@ struct emu_cmd {
 	uint32_t delay_us;
 	struct emu_req *req; /* where it will outlive its batch */
 };
+
+/* Bytes of the namespace that the command works on; fewer than its data where a fault tears it. */
+static inline uint32_t annex_emu_todo(const struct emu_cmd *cmd)
+{
+	return cmd->ns ? (cmd->cover + 1) << cmd->ns->shift : 0;
+}
 
 /* How one command ended. */
 struct emu_result {
@@ -129,11 +148,11 @@ enum emu_sq_state {
 };
 
 struct emu_sq {
-	EMU_ALIGNED uint32_t serving; /* 0: free; else holder and those who came meanwhile */
-	uint32_t hold;                /* threads that want everyone else out */
+	EMU_ALIGNED uint32_t serving; /* 0: free; else 1 and the threads that came meanwhile */
+	uint32_t hold;                /* threads that keep all others out */
 	EMU_ALIGNED uint32_t state;   /* written by the holder of serving */
 	uint32_t entries;
-	uint32_t head; /* written by the holder, read by whoever posts */
+	uint32_t head; /* written by the holder, read by threads that post */
 	uint32_t complained;
 	uint16_t qid;
 	bool lent; /* the holder looks at the paired queue's completions when it is through */
@@ -152,7 +171,7 @@ struct emu_sq {
 /* A contiguous range that the host has mapped. */
 struct emu_map {
 	struct range range;
-	int buf;  /* first registered buffer of the ring, or -1 */
+	int buf;  /* the first of its buffers, by the backend's map(), or -1 */
 	bool far; /* reached by the copier only */
 };
 
@@ -176,30 +195,28 @@ struct annex_emu {
 	uint32_t *doorbells;
 	unsigned int nns;
 	struct emu_ns ns[EMU_NAMESPACES];
-	const char *scheme;         /* for messages */
-	uint8_t mdts;               /* as Identify has it */
-	bool alone;                 /* one thread alone uses the ring */
-	bool polled;                /* the ring's I/O ends when it is looked for only */
-	bool passes;                /* ng: the kernel's driver gets the commands */
-	struct emu_ring *ring;      /* file:, ng:, unix: */
-	struct annex_blocks blocks; /* of the namespace behind functions */
-	struct emu_far *far; /* while such memory is mapped; changed while every queue is held */
+	const char *scheme; /* for messages */
+	uint8_t mdts;       /* as Identify has it */
+	const struct emu_backend *backend;
+	void *own;            /* the backend's */
+	int fd;               /* readable when its I/O has ended; -1: all of it ends at once */
+	uint64_t chunk;       /* bytes of a buffer of its map() */
+	enum emu_serve usual; /* serve=, where the URI leaves it open */
+	bool alone;           /* one thread alone calls the backend */
+	struct emu_far *far;  /* while such memory is mapped; changed while every queue is held */
 	bool threaded;
-	bool busy;    /* the service thread does not sleep */
-	bool created; /* the first file, by this open */
-	bool grown;
+	bool busy;                  /* the service thread does not sleep */
 	bool forked;                /* this is a child's copy */
-	struct annex_emu *given_up; /* the one before, of those that were closed too late */
-	uint64_t grown_from;        /* its size before that */
+	struct annex_emu *given_up; /* next one, of controllers that are never freed */
 
 	EMU_ALIGNED uint32_t running; /* commands are fetched */
 	uint32_t wrote;               /* a command that changes data was fetched */
 	uint32_t gone;                /* removed by surprise */
 	uint32_t fatal;               /* CSTS.CFS: stopped until a reset */
-	uint32_t stuck;               /* I/O did not end in time: nobody waits for it again */
+	uint32_t stuck;               /* I/O did not end in time: do not wait for it again */
 	uint64_t stalled;             /* I/O queues, bit qid - 1, that wait for a request */
 	uint32_t sleepers;            /* threads in sleep() */
-	uint32_t leader;              /* qid + 1 of the thread that blocks in the ring, or 0 */
+	uint32_t leader;              /* qid + 1 of the thread that waits for the backend, or 0 */
 	uint64_t next_due;            /* when the first timer is due, or EMU_NEVER */
 
 	EMU_ALIGNED pthread_mutex_t ctl;
@@ -210,8 +227,8 @@ struct annex_emu {
 	uint32_t nreqs, fresh; /* reqs[fresh...] were never used */
 	struct emu_req *free;
 	struct emu_req *timers, *timers_last;
-	uint32_t in_flight; /* requests in the ring; read without the mutex */
-	uint32_t backlog;   /* the kernel did not take all that the ring holds; likewise */
+	uint32_t in_flight; /* requests that the backend has; read without the mutex */
+	uint32_t backlog;   /* the backend has not begun all of it; likewise */
 	uint32_t flushing;  /* the flush of closing is among them; likewise */
 
 	struct emu_faults faults;
@@ -230,13 +247,7 @@ static inline struct annex_emu *annex_emu_of(struct annex_ctrl *ctrl)
 	return (struct annex_emu *)(void *)((char *)ctrl - offsetof(struct annex_emu, ctrl));
 }
 
-/* Whether data lies in RAM, so that commands end where they are fetched. */
-static inline bool annex_emu_in_ram(const struct annex_emu *emu)
-{
-	return !emu->ring && !emu->blocks.read;
-}
-
-/* Whether a live queue's doorbell is ahead of what was fetched. */
+/* Whether a live queue has commands that were not fetched. */
 static inline bool annex_emu_ahead(const struct emu_sq *sq)
 {
 	return annex_atomic_load(&sq->state, ANNEX_ACQUIRE) == EMU_SQ_LIVE &&
@@ -244,14 +255,14 @@ static inline bool annex_emu_ahead(const struct emu_sq *sq)
 		       annex_atomic_load(&sq->head, ANNEX_RELAXED);
 }
 
-/* Whether something waits for room that no event announces. */
+/* Whether commands wait for room that no event announces. */
 static inline bool annex_emu_blocked(const struct annex_emu *emu)
 {
 	return annex_atomic_load(&emu->stalled, ANNEX_RELAXED) ||
 	       annex_atomic_load(&emu->backlog, ANNEX_ACQUIRE);
 }
 
-/* wake.c: spinlocks, and telling those who sleep. */
+/* wake.c: spinlocks, and waking of sleepers. */
 void annex_emu_lock(struct emu_spin *lock);
 void annex_emu_unlock(struct emu_spin *lock);
 void annex_emu_kick(struct annex_emu *emu);
@@ -276,30 +287,12 @@ uint16_t annex_emu_dptr(const struct annex_emu *emu, const struct annex_sqe *sqe
 			struct iovec *segs, unsigned int *nsegs, bool *far);
 uint32_t annex_emu_to_host(const struct iovec *segs, unsigned int n, const void *src, uint32_t len);
 uint32_t annex_emu_from_host(const struct iovec *segs, unsigned int n, void *dst, uint32_t len);
-
-/* mem.c: RAM behind it. */
-int annex_emu_mem_open(struct annex_emu *emu, const struct annex_uri *uri);
-void annex_emu_mem_close(struct annex_emu *emu);
-uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);
-
-/* file.c: the files behind it. */
-int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri);
-void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri);
-int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
-			 bool shared);
-void annex_emu_file_forked(const struct annex_emu *emu);
-void annex_emu_file_close(struct annex_emu *emu);
-
 /*
- * link.c: keep bytes of the part from others, or from their writers only (@shared); -EBUSY: another
- * client has some of them.
+ * annex_emu_dsm_ranges() - The ranges of a dataset management command that are to be deallocated
+ * and not empty: *@n of them in @ranges, which has room for ANNEX_DSM_MAX. Return: an NVMe status.
  */
-int annex_emu_link_claim(struct emu_link *l, uint64_t pos, uint64_t bytes, bool shared);
-/* The daemon's sign of life (annex_ctrl_ops.beat); 0: it is gone. */
-uint32_t annex_emu_link_beat(struct emu_link *l);
-
-/* blocks.c: functions behind it. */
-int annex_emu_blocks_open(struct annex_emu *emu, const struct annex_uri *uri);
+uint16_t annex_emu_dsm_ranges(struct annex_emu *emu, struct emu_sq *sq, const struct emu_cmd *cmd,
+			      struct annex_dsm_range *ranges, unsigned int *n);
 
 /* fault.c */
 int annex_emu_inject(struct annex_ctrl *ctrl, const struct annex_fault *fault);
@@ -309,34 +302,34 @@ bool annex_emu_fault_apply(struct annex_emu *emu, struct emu_cmd *cmd);
 /* io.c: the NVM command set. */
 void annex_emu_io_batch(struct annex_emu *emu, struct emu_sq *sq, unsigned int n);
 
-/* sq.c: who fetches and executes. */
+/* sq.c: fetching. */
 int annex_emu_sq_init(struct emu_sq *sq, uint64_t addr, uint32_t entries);
 void annex_emu_serve(struct annex_emu *emu, uint16_t qid, bool lent);
 void annex_emu_hold(struct emu_sq *sq);
 void annex_emu_release(struct annex_emu *emu, struct emu_sq *sq);
 void annex_emu_resume_stalled(struct annex_emu *emu);
 
-/* sleep.c, thread.c: who runs the controller. */
+/* sleep.c, thread.c: the threads that run the controller. */
 void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_assist(struct annex_ctrl *ctrl, uint16_t qid);
 uint32_t annex_emu_event_count(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_wake(struct annex_ctrl *ctrl, uint16_t qid);
 void annex_emu_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t deadline);
 void annex_emu_pass(struct annex_emu *emu);
-/* How long the kernel's I/O may take to end after it was cancelled. Tests make it shorter. */
+/* How long I/O may take to end after it was cancelled. Tests make it shorter. */
 extern uint32_t annex_emu_drain_ms;
 int annex_emu_drain(struct annex_emu *emu, const struct emu_sq *sq);
 int annex_emu_thread_start(struct annex_emu *emu, bool busy);
 void annex_emu_thread_stop(struct annex_emu *emu);
 
-/* map.c: what the host lets the controller reach. */
+/* map.c: mapped memory. */
 int annex_emu_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 int annex_emu_map_sparse(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr);
 int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
 		      const struct annex_copier *copier, uint64_t *addr);
 int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 
-/* queue.c, identify.c: what the host asks of the controller as a whole. */
+/* queue.c, identify.c: operations of the controller as a whole. */
 uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq);
 uint32_t annex_emu_status(struct annex_ctrl *ctrl);
 int annex_emu_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
@@ -344,6 +337,8 @@ int annex_emu_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint
 int annex_emu_destroy(struct annex_ctrl *ctrl, uint16_t qid);
 int annex_emu_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *aborted);
 uint32_t annex_emu_beat(struct annex_ctrl *ctrl);
+int annex_emu_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
+		    bool shared);
 int annex_emu_reset(struct annex_ctrl *ctrl);
 int annex_emu_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
 

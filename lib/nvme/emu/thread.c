@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The service thread: serves every queue from its doorbells alone, and sleeps when nothing is
- * queued. A busy one never does, since nobody wakes it who only stores to a doorbell, as a GPU.
+ * queued. A busy one never sleeps, since a bare doorbell store, as of a GPU, wakes no thread.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -9,14 +9,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "req.h"
-#include "ring.h"
 #include "state.h"
 
 #define SPIN_NS 50000u              /* how long to look before sleeping */
 #define SLEEP_NS ANNEX_NSEC_PER_SEC /* longest sleep */
 
-/* Look at everything once. *@stuck: a doorbell is ahead that cannot be served now. */
+/* One pass over all queues. *@stuck: some commands cannot be fetched now. */
 static bool look(struct annex_emu *emu, bool *stuck)
 {
 	uint32_t in_flight = annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Spinlocks, and telling those who sleep that there is something to see.
+ * Spinlocks, and waking of threads that sleep.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "core/futex.h"
 #include "core/thread.h"
-#include "ring.h"
+#include "backend.h"
 #include "state.h"
 
 void annex_emu_lock(struct emu_spin *lock)
@@ -51,9 +51,9 @@ static void drain_kick(const struct annex_emu *emu)
 }
 
 /*
- * Tell those who sleep on a queue. They announce themselves (waiters, leader), then compare the
- * event count; here the count is raised, then they are looked for. Both sides use sequentially
- * consistent operations, so that at least one sees the other.
+ * Wake the threads that sleep on a queue. A sleeper announces itself (waiters, leader), then
+ * compares the event count; this function raises the count, then looks for sleepers. Both use
+ * sequentially consistent operations, so that at least one sees the other.
  */
 void annex_emu_event(struct annex_emu *emu, struct emu_cq *cq)
 {
@@ -65,14 +65,14 @@ void annex_emu_event(struct annex_emu *emu, struct emu_cq *cq)
 }
 
 /*
- * Called by who leaves sleep() and by who has started I/O: if there is I/O under way, and there
- * are sleepers, and none of them leads, wake one. Sleepers count themselves before they look at
- * the I/O in flight and at the leader, callers do it the other way round, all sequentially
- * consistent: so either they see the I/O (or the missing leader), or they are seen here.
+ * Called by a thread that leaves sleep() or has started I/O: if I/O is in flight, and there are
+ * sleepers but no leader, wake one. Sleepers count themselves before they look at the I/O in flight
+ * and at the leader, callers look in the other order, all sequentially consistent: so either the
+ * sleeper sees the I/O (or the missing leader), or this function sees the sleeper.
  */
 void annex_emu_hand_over(struct annex_emu *emu)
 {
-	if (emu->threaded || !emu->ring || !annex_atomic_load(&emu->in_flight, ANNEX_SEQ_CST) ||
+	if (emu->threaded || emu->fd < 0 || !annex_atomic_load(&emu->in_flight, ANNEX_SEQ_CST) ||
 	    annex_atomic_load(&emu->leader, ANNEX_SEQ_CST) ||
 	    !annex_atomic_load(&emu->sleepers, ANNEX_SEQ_CST))
 		return;
@@ -94,32 +94,23 @@ void annex_emu_wake_all(struct annex_emu *emu)
 	annex_emu_kick(emu);
 }
 
-static void wait_for_events(const struct annex_emu *emu, uint64_t until)
+/* Wait for the backend or a kick. @until: annex_now(). */
+void annex_emu_poll(struct annex_emu *emu, uint64_t until)
 {
-	struct pollfd fds[2] = {{.fd = emu->kick, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
-	struct emu_engine *e = emu->ring ? emu->ring->engine : NULL;
+	const struct emu_backend *b = emu->backend;
+	struct pollfd fds[2] = {{.fd = emu->kick, .events = POLLIN},
+				{.fd = emu->fd, .events = POLLIN}};
 	uint64_t now = annex_now();
 	uint64_t left = until > now ? until - now : 0;
 	struct timespec ts = {.tv_sec = (time_t)(left / ANNEX_NSEC_PER_SEC),
 			      .tv_nsec = (long)(left % ANNEX_NSEC_PER_SEC)};
 
-	if (emu->ring)
-		fds[1].fd = annex_emu_ring_fd(emu);
-	if (e && e->ops->doze)
-		e->ops->doze(e);
-	if (THREAD_KEPT(ppoll(fds, 2, &ts, NULL)) > 0 && fds[0].revents)
-		drain_kick(emu);
-	if (e && e->ops->rise)
-		e->ops->rise(e);
-}
-
-/* Wait for the ring or a kick. @until: annex_now(). */
-void annex_emu_poll(struct annex_emu *emu, uint64_t until)
-{
-	/* Acquire: as everywhere; nobody but those who look makes such I/O end. */
-	if (emu->polled && annex_atomic_load(&emu->in_flight, ANNEX_ACQUIRE)) {
+	if (b->doze && !b->doze(emu)) {
 		sched_yield();
 		return;
 	}
-	wait_for_events(emu, until);
+	if (THREAD_KEPT(ppoll(fds, 2, &ts, NULL)) > 0 && fds[0].revents)
+		drain_kick(emu);
+	if (b->rise)
+		b->rise(emu);
 }

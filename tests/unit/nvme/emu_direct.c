@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <annex/log.h>
-#include "nvme/emu/direct.h"
+#include "nvme/emu/file/file.h"
 #include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "nvme/dev.h"
-#include "nvme/emu/ring.h"
+#include "nvme/emu/file/file.h"
 #include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 
@@ -100,7 +100,7 @@ static void refused(void)
 	unlink(path);
 }
 
-/* Whatever is wrong, what an open made is gone again, and what it grew as it was. */
+/* After any error the open has removed a file that it created, and restored one that it grew. */
 static void failed_open_leaves_nothing(void)
 {
 	static const char *const wrong[] = {
@@ -164,7 +164,7 @@ static void read_only(void)
 	unlink(path);
 }
 
-/* What is written arrives in the file, in each namespace's own. */
+/* Written data arrives in the file of its namespace. */
 static void contents(void)
 {
 	char path[HOST_PATH], other[HOST_PATH], params[256], byte = 0;
@@ -326,7 +326,7 @@ static void count_lines(void *ctx, enum annex_log_level level, const char *line)
 	said->times += level == said->level && strstr(line, said->word);
 }
 
-/* Somebody has closed the ring's descriptor: I/O fails at once, and one line says why. */
+/* The program has closed the ring's descriptor: I/O fails at once, and one line tells the cause. */
 static void ring_taken(void)
 {
 	struct said said = {.level = ANNEX_LOG_WARNING, .word = "io_uring takes no more"};
@@ -337,7 +337,7 @@ static void ring_taken(void)
 
 	host_tmpfile(path);
 	ready_file(&h, path, "?size=1M&direct=0");
-	ring = &annex_emu_of(h.ctrl)->ring->uring.ring_fd;
+	ring = &((struct emu_file *)annex_emu_of(h.ctrl)->own)->ring.uring.ring_fd;
 	kept = dup(*ring);
 	CU_ASSERT_FATAL(kept >= 0 && other >= 0);
 	sqe = host_rw(ANNEX_NVM_READ, 0, 1, host_alloc(&h, 4096), NULL);
@@ -368,7 +368,7 @@ static void queues_not_pinned(void)
 	host_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&direct=0", path);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, &opts, &dev), 0);
-	ring = annex_emu_of(dev->ctrl)->ring;
+	ring = &((const struct emu_file *)annex_emu_of(dev->ctrl)->own)->ring;
 	for (unsigned int i = 0; i < EMU_RING_BUFS; i++)
 		CU_ASSERT(!ring->used[i]);
 	lists = dev->io[0].addr;
@@ -618,7 +618,7 @@ static void given_up(void)
 	unlink(path);
 }
 
-UNIT_SUITE(emu_file, {"growing", growing}, {"what is refused", refused},
+UNIT_SUITE(emu_file, {"growing", growing}, {"refusals", refused},
 	   {"a failed open leaves nothing", failed_open_leaves_nothing}, {"read only", read_only},
 	   {"contents and namespaces", contents}, {"shrunk file", shrunk}, {"no space", no_space},
 	   {"forced unit access", forced}, {"readers", readers}, {"no locks", no_locks},

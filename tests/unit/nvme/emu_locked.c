@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Files under a limit of locked memory, which io_uring is counted against (by some kernels) and
- * root is not held to: each test is a child that is nobody else's user.
+ * does not apply to root: each test is a child with a user of its own.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include <unistd.h>
 #include <annex/log.h>
 #include "nvme/dev.h"
-#include "nvme/emu/ring.h"
+#include "nvme/emu/file/file.h"
 #include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 
 #define DEVICES 8u
 #define BYTES (1u << 20)
-#define FIRST_USER 100000 /* this and the next ones, by process number, are nobody's */
+#define FIRST_USER 100000 /* this user and the next ones, by process number, are unused */
 
 static unsigned int told;
 
@@ -47,7 +47,7 @@ static int use_one(const char *path)
 	io.opcode = ANNEX_NVM_READ;
 	if (annex_dev_io(dev, &io, 1, NULL) || buf[0] != 0x5a || buf[4095] != 0x5a)
 		return -1;
-	return annex_emu_of(dev->ctrl)->ring->engine != NULL;
+	return ((const struct emu_file *)annex_emu_of(dev->ctrl)->own)->pool != NULL;
 }
 
 /* DEVICES of them, which stay open until the process ends. Return: how many work by threads. */

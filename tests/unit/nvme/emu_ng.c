@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Drives that stay the kernel's: what is refused, who counts as their user, and how commands are
+ * Drives that stay the kernel's: refusals, uses of the drive by the kernel, and how commands are
  * passed on. Guests have drives to do that with: tests/qemu/guest/ng*.sh.
  */
 #define _GNU_SOURCE
@@ -15,9 +15,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "nvme/emu/tcp.h"
-#include "nvme/emu/ng.h"
-#include "nvme/emu/ring.h"
+#include "nvme/emu/ng/ng.h"
 #include "tests/unit/unit.h"
 
 static int try(const char *uri)
@@ -73,7 +71,7 @@ static void put(const char *root, const char *path, const char *format, ...)
 	fclose(file);
 }
 
-/* Another disk is mounted, and swap; sda and its partition are nobody's. */
+/* Another disk is mounted, and swap; sda and its partition are unused. */
 static void quiet(const char *root)
 {
 	put(root, "sys/class/block/sda/dev", "8:0\n");
@@ -204,7 +202,6 @@ static void over_tcp(void)
 /* A request of 3 blocks of 4096 bytes from block 5 on, where the kernel takes 8192 bytes. */
 struct fixture {
 	struct annex_emu *emu;
-	struct emu_ring ring;
 	struct emu_ng ng;
 	struct emu_ns ns;
 	struct emu_req req;
@@ -218,11 +215,9 @@ static void begin(struct fixture *f, uint8_t opcode)
 	memset(f->sqe, 0xee, sizeof(f->sqe)); /* an entry that was used */
 	f->emu = calloc(1, sizeof(*f->emu));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f->emu);
-	f->emu->ring = &f->ring;
 	f->emu->ctrl.timeout_ms = 30000;
-	f->ring.zeroes = (char *)4096;
-	f->ng = (struct emu_ng){.nsid = 7, .most = 8192, .pieces = 2};
-	f->ns = (struct emu_ns){.nsid = 1, .shift = 12, .ng = &f->ng};
+	f->ng = (struct emu_ng){.nsid = 7};
+	f->ns = (struct emu_ns){.nsid = 1, .shift = 12, .most = 8192, .pieces = 2, .own = &f->ng};
 	f->req = (struct emu_req){.ns = &f->ns, .pos = 5 << 12, .len = 3 << 12, .steps = 1};
 	f->req.sqe.opcode = opcode;
 	f->req.iov[0] = (struct iovec){(void *)65536, 3 << 12};
@@ -235,6 +230,7 @@ static void begin(struct fixture *f, uint8_t opcode)
 /* The next command, which ends like that. Return: whether the request has ended. */
 static bool step(struct fixture *f, int res, uint16_t *status)
 {
+	annex_emu_io_next(&f->req, &f->ns);
 	annex_emu_ng_issue(f->emu, &f->req, &f->ns, f->sqe, 3);
 	CU_ASSERT_EQUAL(f->sqe[0].opcode, IORING_OP_URING_CMD);
 	CU_ASSERT_EQUAL(f->sqe[0].fd, 3);
@@ -243,7 +239,7 @@ static bool step(struct fixture *f, int res, uint16_t *status)
 	CU_ASSERT_EQUAL(f->cmd->flags | f->cmd->cdw2 | f->cmd->cdw13 | f->cmd->rsvd2, 0);
 	*status = 0;
 	return annex_emu_ng_result(&f->req, &res, status) ||
-	       annex_emu_io_result(&f->req, res, status);
+	       annex_emu_step_result(&f->req, res, status);
 }
 
 /* One command of a read or write: that part of the data. */
@@ -322,8 +318,8 @@ static void without_data(void)
 
 	begin(&f, ANNEX_NVM_WRITE_ZEROES);
 	CU_ASSERT_FALSE(step(&f, ANNEX_SC_INVALID_OPCODE | ANNEX_SC_DNR, &status));
-	moves(&f, ANNEX_NVM_WRITE, 5, 2, 4096, true);
-	moves(&f, ANNEX_NVM_WRITE, 7, 1, 4096, false);
+	moves(&f, ANNEX_NVM_WRITE, 5, 2, (uintptr_t)annex_emu_zeroes, true);
+	moves(&f, ANNEX_NVM_WRITE, 7, 1, (uintptr_t)annex_emu_zeroes, false);
 	free(f.emu);
 
 	begin(&f, ANNEX_NVM_DSM);
@@ -374,7 +370,6 @@ static void errors(void)
 	free(f.emu);
 }
 
-UNIT_SUITE(emu_ng, {"what is no drive is refused", refused},
-	   {"the users of a disk are found", users}, {"over TCP", over_tcp},
-	   {"large commands are divided", divided}, {"pieces", pieces},
+UNIT_SUITE(emu_ng, {"other files are refused", refused}, {"the users of a disk are found", users},
+	   {"over TCP", over_tcp}, {"large commands are divided", divided}, {"pieces", pieces},
 	   {"zeroes, ranges, flush", without_data}, {"errors", errors});

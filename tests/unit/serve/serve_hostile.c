@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A served device, and clients that want to stop it, or to have more of it than their share: by
- * files that block, places, connections, and what they leave behind.
+ * files that block, places, connections, and their remains.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,7 +25,7 @@
 #define LEAVE_MS 10000u
 #define SOON_NS (5 * ANNEX_NSEC_PER_SEC)
 
-static const struct annex_serve_sqe read_one = {.op = ANNEX_SERVE_READ, .len = 512};
+static const struct annex_serve_sqe read_one = {.opcode = ANNEX_NVM_READ, .len = 512};
 
 static void begin(struct serve_rig *r, const char *device, bool child)
 {
@@ -45,7 +45,7 @@ static void works(struct raw *c)
 	CU_ASSERT(annex_now() - start < SOON_NS);
 }
 
-/* Commands whose results it does not take, nor what it is woken by. */
+/* Commands of a client that takes neither results nor wakeups. */
 static void flood(struct raw *c, const struct annex_serve_sqe *sqe, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -82,7 +82,7 @@ static void blocking_files(void)
 	serve_rig_remove(&r);
 }
 
-/* struct slow - A TCP connection, of which @end's last close takes an hour if nobody reads. */
+/* struct slow - A TCP connection: the last close of @end takes an hour if it is not read. */
 struct slow {
 	int listener, end;
 };
@@ -142,10 +142,10 @@ static void lingering(void)
 		close(l[i].listener);
 }
 
-/* Who goes first, and never ends, leaves something for others. */
+/* A priority client that never stops leaves a share for others. */
 static void greedy(void)
 {
-	const struct annex_serve_sqe large = {.op = ANNEX_SERVE_READ, .len = 4096};
+	const struct annex_serve_sqe large = {.opcode = ANNEX_NVM_READ, .len = 4096};
 	struct annex_serve_part first = {
 		.name = "first", .bytes = MIB, .mode = 0600, .weight = 100, .first = 1};
 	struct serve_rig r;
@@ -185,7 +185,7 @@ static uint32_t ended(const struct raw *c)
 /* A part does not get more by having more clients. */
 static void many(void)
 {
-	const struct annex_serve_sqe large = {.op = ANNEX_SERVE_READ, .len = 65536};
+	const struct annex_serve_sqe large = {.opcode = ANNEX_NVM_READ, .len = 65536};
 	const uint64_t deadline = annex_deadline_ms(LEAVE_MS);
 	uint32_t others = 0, from;
 	struct serve_rig r;
@@ -240,7 +240,7 @@ static unsigned int watched(void)
 	return n;
 }
 
-/* A client that keeps what it was given is not watched any more. */
+/* A client that keeps its files is not polled any more. */
 static void keepsakes(void)
 {
 	const uint64_t deadline = annex_deadline_ms(LEAVE_MS);
@@ -367,6 +367,6 @@ static void places(void)
 }
 
 UNIT_SUITE(serve_hostile, {"files that block", blocking_files},
-	   {"files that take an hour to close", lingering}, {"who goes first", greedy},
-	   {"many clients of a part", many}, {"what is kept", keepsakes},
+	   {"files that take an hour to close", lingering}, {"a greedy priority client", greedy},
+	   {"many clients of a part", many}, {"kept files", keepsakes},
 	   {"another part of that name", another}, {"places of a user", places})

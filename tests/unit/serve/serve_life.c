@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A served device, and clients that lie, that hand over what they must not, that are killed; and
+ * A served device, and clients that lie, that send forbidden files, that are killed; and
  * daemons that are killed.
  */
 #define _GNU_SOURCE
@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "nvme/emu/link/ask.h"
 #include "tests/unit/random.h"
 #include "serve_rig.h"
 #include "tests/unit/unit.h"
@@ -70,33 +71,34 @@ static void wrong_commands(void)
 		struct annex_serve_sqe sqe;
 		int err;
 	} all[] = {
-		{{.op = ANNEX_SERVE_READ, .len = 512}, 0},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .pos = MIB - 512}, 0},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .pos = MIB}, -ERANGE},
-		{{.op = ANNEX_SERVE_READ, .len = 1024, .pos = MIB - 512}, -ERANGE},
-		{{.op = ANNEX_SERVE_WRITE, .len = 512, .pos = UINT64_MAX - 511}, -ERANGE},
-		{{.op = ANNEX_SERVE_READ, .len = UINT64_MAX - 511, .pos = 512}, -ERANGE},
-		{{.op = ANNEX_SERVE_READ, .len = 0}, -EINVAL},
-		{{.op = ANNEX_SERVE_READ, .len = 100}, -EINVAL},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .pos = 1}, -EINVAL},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .offset = 2}, -EINVAL},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .offset = ANNEX_SERVE_ARENA}, -EFAULT},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .offset = ANNEX_SERVE_ARENA - 256}, -EFAULT},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .offset = UINT64_MAX - 3}, -EFAULT},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .mem = 1}, -EFAULT},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .mem = 64}, -EFAULT},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .mem = 65}, -EINVAL},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .mem = 65535}, -EINVAL},
-		{{.op = ANNEX_SERVE_READ, .len = 512, .flags = 2}, -EINVAL},
-		{{.op = 0, .len = 512}, -EINVAL},
-		{{.op = 6, .len = 512}, -EINVAL},
-		{{.op = 255, .len = 512}, -EINVAL},
-		{{.op = ANNEX_SERVE_FLUSH}, 0},
-		{{.op = ANNEX_SERVE_ZERO, .len = MIB}, 0},
-		{{.op = ANNEX_SERVE_ZERO, .len = MIB + 512}, -ERANGE},
-		{{.op = ANNEX_SERVE_DISCARD, .len = MIB}, 0},
-		{{.op = ANNEX_SERVE_DISCARD, .len = MIB, .pos = 512}, -ERANGE},
-		{{.op = ANNEX_SERVE_WRITE, .len = 512, .flags = ANNEX_SERVE_FUA}, 0},
+		{{.opcode = ANNEX_NVM_READ, .len = 512}, 0},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .pos = MIB - 512}, 0},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .pos = MIB}, -ERANGE},
+		{{.opcode = ANNEX_NVM_READ, .len = 1024, .pos = MIB - 512}, -ERANGE},
+		{{.opcode = ANNEX_NVM_WRITE, .len = 512, .pos = UINT64_MAX - 511}, -ERANGE},
+		{{.opcode = ANNEX_NVM_READ, .len = UINT64_MAX - 511, .pos = 512}, -ERANGE},
+		{{.opcode = ANNEX_NVM_READ, .len = 0}, -EINVAL},
+		{{.opcode = ANNEX_NVM_READ, .len = 100}, -EINVAL},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .pos = 1}, -EINVAL},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .offset = 2}, -EINVAL},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .offset = ANNEX_SERVE_ARENA}, -EFAULT},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .offset = ANNEX_SERVE_ARENA - 256},
+		 -EFAULT},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .offset = UINT64_MAX - 3}, -EFAULT},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .mem = 1}, -EFAULT},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .mem = 64}, -EFAULT},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .mem = 65}, -EINVAL},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .mem = 65535}, -EINVAL},
+		{{.opcode = ANNEX_NVM_READ, .len = 512, .flags = 2}, -EINVAL},
+		{{.opcode = ANNEX_NVM_COMPARE, .len = 512}, -EINVAL},
+		{{.opcode = 6, .len = 512}, -EINVAL},
+		{{.opcode = 255, .len = 512}, -EINVAL},
+		{{.opcode = ANNEX_NVM_FLUSH}, 0},
+		{{.opcode = ANNEX_NVM_WRITE_ZEROES, .len = MIB}, 0},
+		{{.opcode = ANNEX_NVM_WRITE_ZEROES, .len = MIB + 512}, -ERANGE},
+		{{.opcode = ANNEX_NVM_DSM, .len = MIB}, 0},
+		{{.opcode = ANNEX_NVM_DSM, .len = MIB, .pos = 512}, -ERANGE},
+		{{.opcode = ANNEX_NVM_WRITE, .len = 512, .flags = ANNEX_SERVE_FUA}, 0},
 	};
 	struct serve_rig r;
 	struct raw c;
@@ -115,10 +117,10 @@ static void wrong_commands(void)
 	serve_rig_remove(&r);
 }
 
-/* Indices that make no sense end who wrote them, and nobody else. */
+/* Impossible indices end the client that wrote them, and no other. */
 static void wrong_indices(void)
 {
-	const struct annex_serve_sqe read = {.op = ANNEX_SERVE_READ, .len = 512};
+	const struct annex_serve_sqe read = {.opcode = ANNEX_NVM_READ, .len = 512};
 	struct serve_rig r;
 	struct raw c, good;
 
@@ -173,7 +175,7 @@ static void fill(int fd, size_t bytes)
 static void descriptors(void)
 {
 	struct annex_serve_message unmap = {.ask = ANNEX_SERVE_UNMAP, .a = 1};
-	const struct annex_serve_sqe read = {.op = ANNEX_SERVE_READ, .len = 4096, .mem = 1};
+	const struct annex_serve_sqe read = {.opcode = ANNEX_NVM_READ, .len = 4096, .mem = 1};
 	struct annex_serve_sqe past = read;
 	int good = sealed(MIB, 0, SEALS), holes = sealed(MIB, 0, SEALS);
 	int open_ended = sealed(MIB, 0, F_SEAL_SHRINK), large = sealed(3 * MIB, 0, SEALS);
@@ -314,7 +316,7 @@ static void scribble(uint64_t *seed, struct raw *c)
 
 		random_fill(seed, sqe, sizeof(*sqe));
 		if (random_next(seed) % 2) { /* nearly right */
-			sqe->op = (uint8_t)(random_next(seed) % 7);
+			sqe->opcode = (uint8_t)(random_next(seed) % 11);
 			sqe->flags = 0;
 			sqe->mem = (uint16_t)(random_next(seed) % 3);
 			sqe->pos %= 2 * MIB;
@@ -563,10 +565,10 @@ static void limits(void)
 
 #define CROWD 200u /* more sockets than a daemon has */
 
-/* Processes that connect and ask for nothing give way to those that come; clients do not. */
+/* Idle connections make room for new ones; clients stay. */
 static void idle_processes(void)
 {
-	static const struct annex_serve_sqe look = {.op = ANNEX_SERVE_READ, .len = 512};
+	static const struct annex_serve_sqe look = {.opcode = ANNEX_NVM_READ, .len = 512};
 	struct annex_dev *dev = NULL;
 	int sock[CROWD];
 	struct serve_rig r;
@@ -589,8 +591,29 @@ static void idle_processes(void)
 	serve_rig_remove(&r);
 }
 
+/* Each question to a daemon of another version ends with the same line. */
+static void other_version(void)
+{
+	const struct annex_serve_message answer = {.magic = ANNEX_SERVE_MAGIC,
+						   .version = ANNEX_SERVE_VERSION - 1,
+						   .ask = ANNEX_SERVE_LIST,
+						   .result = -EPROTONOSUPPORT};
+	struct annex_serve_message m = {.ask = ANNEX_SERVE_LIST};
+	struct packet_files files;
+	int ends[2];
+
+	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	CU_ASSERT_EQUAL(annex_packet_send(ends[1], &answer, sizeof(answer), NULL, 0, 0), 0);
+	CU_ASSERT_EQUAL(annex_emu_ask(ends[0], "/run/x", &m, -1, &files, NULL, NULL),
+			-EPROTONOSUPPORT);
+	CU_ASSERT_STRING_EQUAL(annex_last_error(), "unix:/run/x: the daemon is of another version");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 UNIT_SUITE(serve_life, {"commands that are wrong", wrong_commands},
 	   {"indices that are wrong", wrong_indices}, {"descriptors", descriptors},
-	   {"messages", messages}, {"a client that writes anything", hostile},
-	   {"clients that are killed", killed_clients}, {"daemons that are killed", killed_daemons},
-	   {"limits", limits}, {"idle processes", idle_processes})
+	   {"messages", messages}, {"another version", other_version},
+	   {"a client that writes anything", hostile}, {"clients that are killed", killed_clients},
+	   {"daemons that are killed", killed_daemons}, {"limits", limits},
+	   {"idle processes", idle_processes})

@@ -5,24 +5,23 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
-#include "direct.h"
-#include "ng.h"
-#include "state.h"
+#include "file.h"
+#include "nvme/emu/ring/disk.h"
 
 struct wish {
 	uint64_t size;  /* 0: as it is */
-	uint64_t block; /* 0: what suits */
+	uint64_t block; /* 0: any */
 	bool direct;
 	bool insists; /* on direct */
 	bool readonly;
-	bool force; /* what the kernel uses */
+	bool force; /* write to devices that the kernel uses */
 };
 
 static int fail_errno(const char *path, const char *what)
@@ -56,8 +55,8 @@ static int check_size(const char *path, uint64_t size, uint32_t block)
 }
 
 /*
- * Direct I/O where it is wanted and fits the blocks; chooses the block size where it is free to.
- * Without direct= the file may also be buffered; with direct=1 that would not be what was asked.
+ * Use direct I/O if the URI permits it and it fits the blocks, and choose the block size if the URI
+ * has none. Without direct= the file may also be buffered; with direct=1 that is an error.
  */
 static int choose_direct(struct emu_ns *ns, const char *path, const struct wish *wish,
 			 uint64_t size, uint32_t *block)
@@ -81,8 +80,7 @@ static int choose_direct(struct emu_ns *ns, const char *path, const struct wish 
 				  path, strerror(-err));
 	err = annex_emu_direct_fit(align, size, asked, block, why);
 	if (!err) {
-		ns->direct = true;
-		ns->mem_align = align.mem;
+		ns->align = align.mem;
 		return 0;
 	}
 	if (wish->insists)
@@ -93,7 +91,7 @@ static int choose_direct(struct emu_ns *ns, const char *path, const struct wish 
 	return 0;
 }
 
-/* The size now, or what is wrong with the thing. */
+/* Find the size, of a file or block device only. */
 static int find_size(int fd, const char *path, uint64_t *size, bool *is_device)
 {
 	struct stat st;
@@ -111,7 +109,7 @@ static int find_size(int fd, const char *path, uint64_t *size, bool *is_device)
 	return 0;
 }
 
-static int grow(struct annex_emu *emu, int fd, const char *path, const struct wish *wish,
+static int grow(struct emu_file *f, int fd, const char *path, const struct wish *wish,
 		bool is_device, uint64_t *size)
 {
 	if (*size >= wish->size)
@@ -127,15 +125,15 @@ static int grow(struct annex_emu *emu, int fd, const char *path, const struct wi
 				  path, (ull)*size);
 	if (ftruncate(fd, (off_t)wish->size))
 		return fail_errno(path, "grow");
-	emu->grown = true;
-	emu->grown_from = *size;
+	f->grown = true;
+	f->grown_from = *size;
 	*size = wish->size;
 	return 0;
 }
 
-static int open_fd(struct annex_emu *emu, const char *path, const struct wish *wish)
+static int open_fd(struct emu_file *f, const char *path, const struct wish *wish)
 {
-	/* O_NONBLOCK: a FIFO must not keep us waiting before it is refused. */
+	/* O_NONBLOCK: opening a FIFO, which is refused afterwards, must not block. */
 	int flags = (wish->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, fd;
 
 	if (!*path)
@@ -143,32 +141,20 @@ static int open_fd(struct annex_emu *emu, const char *path, const struct wish *w
 	fd = open(path, flags);
 	if (fd < 0 && errno == ENOENT && wish->size && !wish->readonly) {
 		fd = open(path, flags | O_CREAT | O_EXCL, 0666);
-		emu->created = fd >= 0;
+		f->created = fd >= 0;
 	}
 	if (fd < 0)
 		return fail_errno(path, "open");
 	return fd;
 }
 
-/* The kernel's name of a device (sda); false: it is none, or has none. */
-static bool find_name(const struct stat *st, char name[EMU_NG_NAME])
-{
-	char link[64];
-
-	if (!S_ISBLK(st->st_mode) && !S_ISCHR(st->st_mode))
-		return false;
-	snprintf(link, sizeof(link), "/sys/dev/%s/%u:%u", S_ISBLK(st->st_mode) ? "block" : "char",
-		 major(st->st_rdev), minor(st->st_rdev));
-	return annex_emu_ng_link(link, name);
-}
-
-/* Whether the kernel has a file system, swap or another device there: then nobody else writes. */
+/* Whether the kernel has a file system, swap or another device there, which must not be written. */
 static bool is_held(int fd, const char *path)
 {
-	char name[EMU_NG_NAME], why[EMU_USE_WHY];
+	char name[EMU_DISK_NAME], why[EMU_USE_WHY];
 	struct stat st;
 
-	if (fstat(fd, &st) || !find_name(&st, name) || !annex_emu_used(name, why))
+	if (fstat(fd, &st) || !annex_emu_disk_name(&st, name) || !annex_emu_used(name, why))
 		return false;
 	annex_log(ANNEX_LOG_WARNING,
 		  "file: %s: writes are refused, as %s; force=1 permits them, readonly=1 is silent",
@@ -178,7 +164,11 @@ static bool is_held(int fd, const char *path)
 
 static int open_ns(struct annex_emu *emu, const char *path, const struct wish *wish)
 {
-	struct emu_ns ns = {.nsid = emu->nns + 1, .readonly = wish->readonly};
+	struct emu_ns ns = {.nsid = emu->nns + 1,
+			    .readonly = wish->readonly,
+			    .align = 1,
+			    .pieces = IOV_MAX,
+			    .most = UINT32_MAX};
 	struct emu_ns *kept = &emu->ns[emu->nns];
 	bool is_device = false;
 	uint32_t block;
@@ -187,18 +177,18 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 
 	if (emu->nns == EMU_NAMESPACES)
 		return annex_fail(-EINVAL, "file: more than %u namespaces", EMU_NAMESPACES);
-	ns.fd = open_fd(emu, path, wish);
+	ns.fd = open_fd(emu->own, path, wish);
 	if (ns.fd < 0)
 		return ns.fd;
 	err = find_size(ns.fd, path, &size, &is_device);
 	if (!err && set_flags(ns.fd, 0, O_NONBLOCK))
 		err = fail_errno(path, "set flags of");
-	/* Look before growing, so that what cannot be used is left as it was. */
+	/* Check before growing, so that an unusable file stays as it is. */
 	if (!err)
 		err = check_size(path, size > wish->size ? size : wish->size,
 				 wish->block ? (uint32_t)wish->block : 512);
 	if (!err)
-		err = grow(emu, ns.fd, path, wish, is_device, &size);
+		err = grow(emu->own, ns.fd, path, wish, is_device, &size);
 	if (err) {
 		close(ns.fd);
 		return err;
@@ -243,121 +233,19 @@ int annex_emu_file_open(struct annex_emu *emu, const struct annex_uri *uri)
 
 	if (!err)
 		err = open_ns(emu, uri->body, &wish);
-	wish.size = 0; /* the others are there already */
+	wish.size = 0; /* the other files must exist */
 	for (unsigned int i = 0; !err && i < uri->nparams; i++)
 		if (!strcmp(uri->params[i].key, "ns"))
 			err = open_ns(emu, uri->params[i].value, &wish);
 	return err;
 }
 
-/* The open failed: leave the file as it was found, or not at all. */
 void annex_emu_file_undo(struct annex_emu *emu, const struct annex_uri *uri)
 {
-	if (emu->created)
+	const struct emu_file *f = emu->own;
+
+	if (f && f->created)
 		unlink(uri->body);
-	else if (emu->grown && ftruncate(emu->ns[0].fd, (off_t)emu->grown_from))
+	else if (f && f->grown && ftruncate(emu->ns[0].fd, (off_t)f->grown_from))
 		annex_log(ANNEX_LOG_WARNING, "file: %s stays grown: %m", uri->body);
-}
-
-/*
- * Locks are those of an inode, and each node of a device is another one. So they are taken at the
- * block device's node that the kernel has made, for its generic device (ng:) too, if this user may
- * open it; else at the open file. O_EXCL would be for one opener alone, and last as long as any
- * forked child.
- */
-static int open_claims(const struct emu_ns *ns)
-{
-	const int flags = fcntl(ns->fd, F_GETFL) & O_ACCMODE;
-	char name[EMU_NG_NAME], found[EMU_NG_NAME], path[EMU_NG_NAME + 8];
-	struct stat st, node;
-	int claims;
-
-	if (fstat(ns->fd, &st) || !find_name(&st, name))
-		return ns->fd;
-	if (ns->ng)
-		snprintf(name, sizeof(name), "%s", ns->ng->disk);
-	snprintf(path, sizeof(path), "/dev/%s", name);
-	if (stat(path, &node) || !S_ISBLK(node.st_mode) || !find_name(&node, found) ||
-	    strcmp(found, name) || (node.st_dev == st.st_dev && node.st_ino == st.st_ino))
-		return ns->fd;
-	claims = open(path, flags | O_CLOEXEC | O_NONBLOCK);
-	return claims < 0 ? ns->fd : claims;
-}
-
-/* With the mutex, as threads may claim at once. */
-static void find_claims(struct annex_emu *emu, struct emu_ns *ns)
-{
-	pthread_mutex_lock(&emu->ctl);
-	if (!ns->claimed)
-		ns->claims = open_claims(ns);
-	ns->claimed = true;
-	pthread_mutex_unlock(&emu->ctl);
-}
-
-/* Locks of the open file: another descriptor has others, also in this process. */
-static int lock(const struct emu_ns *ns, short how, uint64_t pos, uint64_t len)
-{
-	struct flock range = {
-		.l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)pos, .l_len = (off_t)len};
-
-	return fcntl(ns->claims, F_OFD_SETLK, &range) ? -errno : 0;
-}
-
-/* A reader that a file system without locks cannot protect is told so, and goes on. */
-static int share(const struct emu_ns *ns, uint64_t pos, uint64_t len)
-{
-	int err = lock(ns, F_RDLCK, pos, len);
-
-	if (err != -ENOLCK && err != -EOPNOTSUPP && err != -ENOSYS && err != -EINVAL)
-		return err;
-	annex_log(ANNEX_LOG_WARNING,
-		  "file: writers are not kept out while this is read: the file system has no "
-		  "locks: %s",
-		  strerror(-err));
-	return 0;
-}
-
-int annex_emu_file_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint64_t blocks,
-			 bool shared)
-{
-	struct emu_ns *ns = &annex_emu_of(ctrl)->ns[nsid - 1];
-	const uint64_t pos = first << ns->shift, len = blocks << ns->shift;
-	int err;
-
-	if (ns->readonly && !shared)
-		return -EROFS;
-	if (ns->link)
-		return annex_emu_link_claim(ns->link, pos, len, shared);
-	if (ns->fd < 0)
-		return 0;
-	if (!shared && ns->ng && annex_emu_ng_in_use(ns->ng, true))
-		return -EBUSY;
-	find_claims(annex_emu_of(ctrl), ns);
-	err = shared ? share(ns, pos, len) : lock(ns, F_WRLCK, pos, len);
-	return err == -EAGAIN || err == -EACCES ? -EBUSY : err;
-}
-
-void annex_emu_file_forked(const struct annex_emu *emu)
-{
-	for (unsigned int i = 0; i < emu->nns; i++) {
-		if (emu->ns[i].fd < 0)
-			continue;
-		if (emu->ns[i].claimed && emu->ns[i].claims != emu->ns[i].fd)
-			close(emu->ns[i].claims);
-		close(emu->ns[i].fd);
-	}
-}
-
-void annex_emu_file_close(struct annex_emu *emu)
-{
-	for (unsigned int i = 0; i < emu->nns; i++) {
-		if (emu->ns[i].fd < 0)
-			continue;
-		/* A child that was forked may have the open file for longer. */
-		if (emu->ns[i].claimed)
-			lock(&emu->ns[i], F_UNLCK, 0, 0);
-		if (emu->ns[i].claimed && emu->ns[i].claims != emu->ns[i].fd)
-			close(emu->ns[i].claims);
-		close(emu->ns[i].fd);
-	}
 }

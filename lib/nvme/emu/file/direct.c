@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "direct.h"
+#include "file.h"
 
 #define BLOCK_MAX 4096u
 
 /*
- * Find out by trying: file systems say so only since Linux 6.1, and not all of them. A read that is
- * not aligned enough ends with -EINVAL. Any other error says nothing of direct I/O.
+ * Find out by trying: statx() has the alignment only since Linux 6.1, and not for all file systems.
+ * A read with too small an alignment ends with -EINVAL. Any other error is not about direct I/O.
  */
 static int try_align(int fd, struct emu_align *align)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The connection to a daemon: it comes, and comes again.
+ * The connection to a daemon, which is established again after a daemon has ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,14 +26,14 @@ int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int
 	err = l->s.sock < 0 || l->s.mute
 		      ? annex_fail(-ESHUTDOWN, "unix:%s: the daemon is gone", l->path)
 		      : annex_emu_ask(l->s.sock, l->path, m, fd, &files, NULL, NULL);
-	if (err) /* what it answers later must not be taken for the next answer */
+	if (err) /* a late answer must not be taken for the answer to the next question */
 		l->s.mute = true;
 	pthread_mutex_unlock(&l->lock);
 	annex_packet_close(&files);
 	return err ? err : m->result;
 }
 
-/* The refusal of a part, in words. */
+/* Report the refusal of a part. */
 static int refused(const struct emu_link *l, int err)
 {
 	switch (err) {
@@ -47,8 +47,6 @@ static int refused(const struct emu_link *l, int err)
 				  l->name, l->readonly ? "" : " (or to read only: readonly=1)");
 	case -EUSERS:
 		return annex_fail(err, "unix:%s: it has as many clients as it takes", l->path);
-	case -EPROTONOSUPPORT:
-		return annex_fail(err, "unix:%s: the daemon is of another version", l->path);
 	default:
 		return annex_fail(err, "unix:%s: part \"%s\": %s", l->path, l->name,
 				  strerror(-err));
@@ -72,7 +70,7 @@ static int map_region(struct emu_link *l, int fd)
 	return 0;
 }
 
-/* The first time, they are noted; later they must be the same. */
+/* Note the facts of the first connection; later ones must be the same. */
 static int check_facts(struct emu_link *l, const struct annex_serve_message *a)
 {
 	if ((a->b != 512 && a->b != 4096) || !a->a || a->a > UINT64_MAX / a->b ||
@@ -94,9 +92,8 @@ static int watch(const struct emu_link *l, int fd)
 {
 	struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP};
 
-	return epoll_ctl(l->engine.fd, EPOLL_CTL_ADD, fd, &e)
-		       ? annex_fail(-errno, "unix:%s: %m", l->path)
-		       : 0;
+	return epoll_ctl(l->fd, EPOLL_CTL_ADD, fd, &e) ? annex_fail(-errno, "unix:%s: %m", l->path)
+						       : 0;
 }
 
 static int open_part(struct emu_link *l)
@@ -139,7 +136,7 @@ void annex_emu_session_tell(struct emu_link *l, unsigned int mem)
 			  l->path, (ull)m->range.len, strerror(-err));
 }
 
-/* All that an earlier daemon knew. -EBUSY: another client has claimed the blocks meanwhile. */
+/* Repeat memory and claims to a new daemon. -EBUSY: another client has claimed the blocks. */
 static int tell_all(struct emu_link *l)
 {
 	int err = 0;
@@ -179,14 +176,14 @@ int annex_emu_session_begin(struct emu_link *l)
 void annex_emu_session_end(struct emu_link *l)
 {
 	pthread_mutex_lock(&l->lock);
-	/* Closed files leave the set of those that are waited for by themselves. */
+	/* A closed file leaves the epoll set by itself. */
 	if (l->s.sock >= 0)
 		close(l->s.sock);
 	if (l->s.kick >= 0)
 		close(l->s.kick);
 	if (l->s.event >= 0) {
-		/* The daemon has it too, and would stay in the set by that. */
-		epoll_ctl(l->engine.fd, EPOLL_CTL_DEL, l->s.event, NULL);
+		/* But not this one, which the daemon has open too. */
+		epoll_ctl(l->fd, EPOLL_CTL_DEL, l->s.event, NULL);
 		close(l->s.event);
 	}
 	if (l->s.head)

@@ -15,22 +15,8 @@
 
 #define DEVICES "/sys/class/nvme-generic"
 
-bool annex_emu_ng_link(const char *link, char name[EMU_NG_NAME])
-{
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
-	const char *last;
-
-	if (n < 0)
-		return false;
-	target[n] = '\0';
-	last = strrchr(target, '/');
-	last = last ? last + 1 : target;
-	return snprintf(name, EMU_NG_NAME, "%s", last) < EMU_NG_NAME;
-}
-
-/* The name of the controller whose character device is there. */
-static int name_by_path(const char *path, char name[EMU_NG_NAME])
+/* The name of the controller of a character device. */
+static int name_by_path(const char *path, char name[EMU_DISK_NAME])
 {
 	char link[64];
 	unsigned int n;
@@ -40,7 +26,7 @@ static int name_by_path(const char *path, char name[EMU_NG_NAME])
 	if (stat(path, &st))
 		return annex_fail(-errno, "nvme: cannot find %s: %m", path);
 	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u", major(st.st_rdev), minor(st.st_rdev));
-	if (!S_ISCHR(st.st_mode) || !annex_emu_ng_link(link, name) ||
+	if (!S_ISCHR(st.st_mode) || !annex_emu_link_name(link, name) ||
 	    sscanf(name, "nvme%u%n", &n, &end) != 1 || name[end])
 		return annex_fail(-EINVAL,
 				  "nvme: %s is no NVMe controller, as /dev/nvme0 or 0000:00:04.0; "
@@ -49,7 +35,7 @@ static int name_by_path(const char *path, char name[EMU_NG_NAME])
 	return 0;
 }
 
-static int name_by_address(const char *address, char name[EMU_NG_NAME])
+static int name_by_address(const char *address, char name[EMU_DISK_NAME])
 {
 	const bool is_short = strlen(address) == strlen("00:04.0");
 	const struct dirent *entry;
@@ -61,8 +47,8 @@ static int name_by_address(const char *address, char name[EMU_NG_NAME])
 	dir = opendir(path);
 	*name = '\0';
 	while (dir && !*name && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "nvme", 4) && strlen(entry->d_name) < EMU_NG_NAME)
-			snprintf(name, EMU_NG_NAME, "%.31s", entry->d_name);
+		if (!strncmp(entry->d_name, "nvme", 4) && strlen(entry->d_name) < EMU_DISK_NAME)
+			snprintf(name, EMU_DISK_NAME, "%.31s", entry->d_name);
 	if (dir)
 		closedir(dir);
 	return *name ? 0
@@ -72,21 +58,21 @@ static int name_by_address(const char *address, char name[EMU_NG_NAME])
 				  address);
 }
 
-/* Behind the controller, or behind the subsystem that it belongs to with others (multipath). */
+/* Whether a namespace belongs to the controller, or to its subsystem (multipath). */
 static bool belongs(const char *device, const char *ctrl)
 {
-	char path[PATH_MAX], parent[EMU_NG_NAME];
+	char path[PATH_MAX], parent[EMU_DISK_NAME];
 
 	snprintf(path, sizeof(path), DEVICES "/%.64s/device", device);
-	if (annex_emu_ng_link(path, parent) && !strcmp(parent, ctrl))
+	if (annex_emu_link_name(path, parent) && !strcmp(parent, ctrl))
 		return true;
 	snprintf(path, sizeof(path), DEVICES "/%.64s/device/%s", device, ctrl);
 	return !access(path, F_OK);
 }
 
-int annex_emu_ng_find(const char *body, char names[EMU_NAMESPACES][EMU_NG_NAME])
+int annex_emu_ng_find(const char *body, char names[EMU_NAMESPACES][EMU_DISK_NAME])
 {
-	char ctrl[EMU_NG_NAME];
+	char ctrl[EMU_DISK_NAME];
 	const struct dirent *entry;
 	unsigned int n = 0;
 	DIR *dir;
@@ -100,7 +86,7 @@ int annex_emu_ng_find(const char *body, char names[EMU_NAMESPACES][EMU_NG_NAME])
 		if (entry->d_name[0] == '.' || !belongs(entry->d_name, ctrl))
 			continue;
 		if (n < EMU_NAMESPACES)
-			snprintf(names[n], EMU_NG_NAME, "%.31s", entry->d_name);
+			snprintf(names[n], EMU_DISK_NAME, "%.31s", entry->d_name);
 		n++;
 	}
 	if (dir)

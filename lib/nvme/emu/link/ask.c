@@ -28,6 +28,10 @@ static int receive(int sock, const char *path, struct annex_serve_message *m, ss
 		annex_packet_close(files);
 		return annex_emu_no_daemon(path);
 	}
+	if (a.result == -EPROTONOSUPPORT) {
+		annex_packet_close(files);
+		return annex_fail(a.result, "unix:%s: the daemon is of another version", path);
+	}
 	*m = a;
 	if (more)
 		*nmore = (size_t)n - sizeof(a);

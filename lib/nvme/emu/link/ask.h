@@ -8,17 +8,18 @@
 /*
  * annex_emu_ask() - One question to a daemon (annex/servewire.h) at @path, and the answer in *@m,
  * with its files.
- * @fd: a file that goes with the question; -1: none does.
- * @more: takes the bytes that follow the answer, of which there may be *@nmore; then those that
- *	came. NULL: none may.
+ * @fd: a file that goes with the question; -1: none.
+ * @more: buffer for the bytes that follow the answer; NULL: none may follow.
+ * @nmore: size of @more; then the number of bytes that came.
  *
- * Return: 0, and m->result says how it ended; -ETIMEDOUT; -ESHUTDOWN (the daemon is gone); -EPROTO
- * (an answer that makes no sense), each with a line, and without files.
+ * Return: 0, and m->result is the result; -ETIMEDOUT; -ESHUTDOWN (the daemon is gone); -EPROTO
+ * (a malformed answer); -EPROTONOSUPPORT (a daemon of another version), each with a
+ * line, and without files.
  */
 int annex_emu_ask(int sock, const char *path, struct annex_serve_message *m, int fd,
 		  struct packet_files *files, void *more, size_t *nmore);
 
-/* annex_emu_hear() - The next answer to the question that *@m is the last answer to. As above. */
+/* annex_emu_hear() - The next answer to the same question; *@m is the last one. As above. */
 int annex_emu_hear(int sock, const char *path, struct annex_serve_message *m);
 
 /* annex_emu_no_daemon() - The line of -EPROTO. */

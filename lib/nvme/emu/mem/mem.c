@@ -8,11 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "core/racy.h"
-#include "io.h"
-#include "req.h"
-#include "state.h"
+#include "nvme/emu/backend.h"
+#include "nvme/emu/emu.h"
 
-#define DEALLOCATE_MIN (64u << 10) /* below this, zeroing is faster than giving pages back */
+#define MEM_REQS 1024u             /* commands that can be held back at once */
+#define PREFETCH_BYTES 512u        /* of each command's data; the hardware fetches on from there */
+#define DEALLOCATE_MIN (64u << 10) /* below this, zeroing is faster than MADV_DONTNEED */
 
 static int open_ns(struct annex_emu *emu, uint64_t size, unsigned int shift)
 {
@@ -26,18 +27,21 @@ static int open_ns(struct annex_emu *emu, uint64_t size, unsigned int shift)
 	*ns = (struct emu_ns){.nsid = emu->nns + 1,
 			      .shift = shift,
 			      .blocks = size >> shift,
-			      .ram = ram,
-			      .fd = -1};
+			      .align = 1,
+			      .most = UINT32_MAX,
+			      .fd = -1,
+			      .own = ram};
 	emu->nns++;
 	return 0;
 }
 
-int annex_emu_mem_open(struct annex_emu *emu, const struct annex_uri *uri)
+static int open_all(struct annex_emu *emu, const struct annex_uri *uri, const void *arg)
 {
 	static const char *const keys[] = {"block", "namespaces", "serve", "fault...", NULL};
 	uint64_t size, block = 512, count = 1, total;
 	int err = annex_uri_check_keys(uri, keys);
 
+	(void)arg;
 	if (!err)
 		err = annex_uri_u64(uri, "block", 512, 4096, &block);
 	if (!err)
@@ -60,11 +64,21 @@ int annex_emu_mem_open(struct annex_emu *emu, const struct annex_uri *uri)
 	return err;
 }
 
-void annex_emu_mem_close(struct annex_emu *emu)
+static void mem_forked(struct annex_emu *emu)
 {
 	for (unsigned int i = 0; i < emu->nns; i++)
-		if (emu->ns[i].ram)
-			munmap(emu->ns[i].ram, emu->ns[i].blocks << emu->ns[i].shift);
+		munmap(emu->ns[i].own, emu->ns[i].blocks << emu->ns[i].shift);
+}
+
+static void mem_close(struct annex_emu *emu, bool ended)
+{
+	(void)ended;
+	mem_forked(emu);
+}
+
+static char *ram_of(const struct emu_ns *ns, uint64_t pos)
+{
+	return (char *)ns->own + pos;
 }
 
 static void zero(char *p, uint64_t len)
@@ -91,7 +105,7 @@ static uint16_t run_dsm(struct annex_emu *emu, struct emu_sq *sq, const struct e
 	uint16_t sc = annex_emu_dsm_ranges(emu, sq, cmd, ranges, &n);
 
 	for (unsigned int i = 0; !sc && i < n; i++)
-		zero(ns->ram + (ranges[i].slba << ns->shift), (uint64_t)ranges[i].nlb << ns->shift);
+		zero(ram_of(ns, ranges[i].slba << ns->shift), (uint64_t)ranges[i].nlb << ns->shift);
 	return sc;
 }
 
@@ -105,10 +119,10 @@ static uint16_t compare(const struct iovec *segs, const char *p, uint32_t len)
 	return 0;
 }
 
-/* Data in several pieces, or with a data pointer that is wrong. */
+/* Data in several pieces, or with an invalid data pointer. */
 static uint16_t run_pieces(struct annex_emu *emu, struct emu_sq *sq, const struct emu_cmd *cmd)
 {
-	char *ram = cmd->ns->ram + cmd->pos;
+	char *ram = ram_of(cmd->ns, cmd->pos);
 	uint32_t len = annex_emu_todo(cmd);
 	unsigned int n;
 	bool far;
@@ -116,12 +130,13 @@ static uint16_t run_pieces(struct annex_emu *emu, struct emu_sq *sq, const struc
 
 	if (sc)
 		return sc;
-	/* If the completion is held back, the host's memory counts as used until it is posted. */
+	/* If the completion is delayed, the host's memory counts as used until it is posted. */
 	if (cmd->req && annex_emu_req_set_segs(cmd->req, sq->segs, n, len))
 		return ANNEX_SC_INTERNAL;
-	if (far) { /* then there is a request, which goes on in far.c */
+	if (far) { /* there is a request then, and mem_issue() is its step */
 		cmd->req->far = true;
 		cmd->req->len = len;
+		cmd->req->steps = 1;
 		return 0;
 	}
 	if (cmd->sqe.opcode == ANNEX_NVM_COMPARE)
@@ -142,20 +157,32 @@ static uint16_t carry_out(struct annex_emu *emu, struct emu_sq *sq, struct emu_c
 	if (op == ANNEX_NVM_DSM)
 		return run_dsm(emu, sq, cmd);
 	if (op == ANNEX_NVM_WRITE_ZEROES) {
-		zero(cmd->ns->ram + cmd->pos, annex_emu_todo(cmd));
+		zero(ram_of(cmd->ns, cmd->pos), annex_emu_todo(cmd));
 		return 0;
 	}
 	if (!cmd->data || cmd->req || op == ANNEX_NVM_COMPARE)
 		return run_pieces(emu, sq, cmd);
 	if (op == ANNEX_NVM_READ)
-		memcpy(cmd->data, cmd->ns->ram + cmd->pos, cmd->len);
+		memcpy(cmd->data, ram_of(cmd->ns, cmd->pos), cmd->len);
 	else
-		memcpy(cmd->ns->ram + cmd->pos, cmd->data, cmd->len);
+		memcpy(ram_of(cmd->ns, cmd->pos), cmd->data, cmd->len);
 	return 0;
 }
 
-/* Carry a command out. Return: its NVMe status. */
-uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+static void mem_prefetch(const struct emu_cmd *cmds, unsigned int n)
+{
+	for (const struct emu_cmd *cmd = cmds; cmd < cmds + n; cmd++) {
+		uint32_t len = cmd->len < PREFETCH_BYTES ? cmd->len : PREFETCH_BYTES;
+
+		if (cmd->status || !cmd->data)
+			continue;
+		/* Into the second level: the first is too small for a batch. */
+		for (uint32_t i = 0; i < len; i += 64)
+			__builtin_prefetch(ram_of(cmd->ns, cmd->pos + i), 0, 2);
+	}
+}
+
+static uint16_t mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
 {
 	uint16_t status;
 
@@ -163,4 +190,43 @@ uint16_t annex_emu_mem_run(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 	status = carry_out(emu, sq, cmd);
 	annex_racy_end();
 	return status;
+}
+
+/* A request is carried out here too, except for far data. */
+static uint16_t mem_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
+{
+	cmd->req->steps = 0;
+	return mem_run(emu, sq, cmd);
+}
+
+/* The data of far memory is in the request's buffer. */
+static int mem_issue(struct annex_emu *emu, struct emu_req *req, struct emu_ns *ns)
+{
+	char *ram = ram_of(ns, req->pos);
+
+	(void)emu;
+	annex_racy_begin();
+	if (req->sqe.opcode == ANNEX_NVM_WRITE)
+		memcpy(ram, req->bounce, req->len);
+	else
+		memcpy(req->bounce, ram, req->len);
+	annex_racy_end();
+	return (int)req->len;
+}
+
+static const struct emu_backend backend = {
+	.scheme = "mem",
+	.requests = MEM_REQS,
+	.open = open_all,
+	.prefetch = mem_prefetch,
+	.run = mem_run,
+	.prepare = mem_prepare,
+	.issue = mem_issue,
+	.forked = mem_forked,
+	.close = mem_close,
+};
+
+int annex_emu_open_mem(const struct annex_uri *uri, struct annex_ctrl **out)
+{
+	return annex_emu_open(uri, &backend, NULL, out);
 }
