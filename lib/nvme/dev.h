@@ -20,8 +20,8 @@
  * @addr: device address of @mem.
  * @sq_addr: device address of the submission ring.
  * @cq_addr: device address of the completion ring.
- * @rings: where they lie if they were moved; its zero() is NULL if not.
- * @created: the controller was told of it, and not to forget it.
+ * @rings: the place of the rings after annex_dev_move_rings(); before, its zero() is NULL.
+ * @created: the controller has created the queue pair, and not deleted it.
  */
 struct nvme_queue {
 	struct annex_qp *qp;
@@ -39,7 +39,7 @@ struct annex_dev {
 	char *uri;
 	struct annex_dev_opts opts;
 	bool sgl;
-	bool compare; /* the Compare command is there */
+	bool compare; /* the controller has the Compare command */
 	bool reader;  /* opened by readonly=1 */
 	uint32_t max_transfer;
 
@@ -57,7 +57,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 		      uint32_t list_bytes);
 void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q);
 
-/* life.c. fresh: empty rings. start, stop: the controller is told of it, or told to forget it. */
+/* life.c. fresh: empty rings. start, stop: the controller creates or deletes the queue pair. */
 #define NVME_NO_TOKEN UINT64_MAX /* names no request of any queue */
 bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token);
 bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state);
@@ -66,21 +66,22 @@ int nvme_queue_fresh(const struct nvme_queue *q);
 int nvme_queue_start(struct annex_dev *dev, struct nvme_queue *q);
 int nvme_queue_stop(struct annex_dev *dev, struct nvme_queue *q);
 
-/* memory.c: nvme_map_provided() - Let the device reach what its provider has allocated, by the
- * dma-buf that it lies in, if it does. */
+/* memory.c: nvme_map_provided() - Map memory of the device's provider, by its dma-buf if it has
+ * one. */
 int nvme_map_provided(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
-/* nvme_map_queue() - Likewise of a queue's memory, which a controller in this process reads by
- * itself: nothing pins it there. nvme_alloc_queue() - annex_dev_alloc() of such memory. */
+/* nvme_map_queue() - Likewise for a queue's memory, which is not pinned if the controller is in
+ * this process. nvme_alloc_queue() - annex_dev_alloc() of such memory. */
 int nvme_map_queue(struct annex_dev *dev, void *ptr, size_t len, uint64_t *addr);
 int nvme_alloc_queue(struct annex_dev *dev, enum annex_place place, size_t len, void **ptr,
 		     uint64_t *addr);
-/* nvme_free() - annex_dev_free(), which leaves the queue pairs alone. */
+/* nvme_free() - annex_dev_free() that never creates queue pairs again. */
 void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr);
 
-/* prove.c: -EIO when what the controller reads or writes there gets lost */
+/* prove.c: -EIO if data is lost that the controller reads or writes there. */
 int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr);
 
-/* reset.c: nvme_renew() - Queue pairs anew, between commands; -EBUSY: some do not end soon. */
+/* reset.c: nvme_renew() - Create all queue pairs again, between commands; -EBUSY: some commands
+ * do not end soon. */
 int nvme_renew(struct annex_dev *dev);
 bool nvme_gone(struct annex_dev *dev);
 

@@ -61,8 +61,10 @@ struct annex_qp *annex_dev_qp_at(struct annex_dev *dev, unsigned int index)
 	return index < dev->nio ? dev->io[index].qp : NULL;
 }
 
-/* A process that was killed has its file until the kernel has ended its I/O, and a daemon may not
- * have seen that its client has left. */
+/*
+ * A killed process keeps its file open until the kernel has ended its I/O, and a daemon may not
+ * have noticed yet that a client has left: so try again for a while.
+ */
 static int wait_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks,
 		      bool shared)
 {
@@ -90,11 +92,9 @@ static int claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t 
 				  (ull)ns.blocks);
 	err = wait_claim(dev, nsid, first, blocks, shared);
 	if (err == -EBUSY)
-		return annex_fail(err, "%s: somebody else %s it, or a part of it", dev->uri,
+		return annex_fail(err, "%s: something else %s it, or a part of it", dev->uri,
 				  shared ? "writes to" : "uses");
-	return err ? annex_fail(err, "%s: others cannot be kept from it: %s", dev->uri,
-				strerror(-err))
-		   : 0;
+	return err ? annex_fail(err, "%s: it cannot be claimed: %s", dev->uri, strerror(-err)) : 0;
 }
 
 int annex_dev_claim(struct annex_dev *dev, uint32_t nsid, uint64_t first, uint64_t blocks)

@@ -8,7 +8,7 @@
 
 #define WINDOW 64u /* commands of one call in flight at once */
 
-/* Take the result of @token, by recovery if need be. Return: 0 or why its result is late. */
+/* Take the result of @token, by recovery if necessary. Return: 0, or the error of a late one. */
 static int finish(struct annex_dev *dev, struct annex_qp *qp, uint64_t token,
 		  struct annex_result *res, uint64_t deadline)
 {
@@ -17,10 +17,10 @@ static int finish(struct annex_dev *dev, struct annex_qp *qp, uint64_t token,
 	if (!late)
 		return 0;
 	annex_dev_recover(dev, qp, token);
-	/* Recovery completes the token whatever happens, so this takes what is there. */
+	/* Recovery completes the token in any case. */
 	if (annex_qp_collect(qp, token, res))
 		return annex_fail(-EIO, "%s: a command did not end by recovery", dev->uri);
-	if (!res->status) /* it was about to */
+	if (!res->status) /* it completed meanwhile */
 		return 0;
 	if (annex_atomic_load(&qp->state, ANNEX_ACQUIRE) == ANNEX_QP_DEAD)
 		return annex_fail(-ENODEV, "%s: the controller is gone", dev->uri);
@@ -35,13 +35,13 @@ static int submit_some(struct annex_dev *dev, struct annex_qp *qp, const struct 
 	uint64_t head = annex_atomic_load(&qp->cq_head, ANNEX_RELAXED);
 	int got = annex_qp_submit(qp, ios, n, tokens, deadline);
 
-	/* Not one completion in all that time: those that hold the identifiers are lost. */
+	/* No completion in all that time: the commands that hold the identifiers are lost. */
 	if (got == -ETIMEDOUT && head == annex_atomic_load(&qp->cq_head, ANNEX_RELAXED)) {
 		annex_qp_break(qp);
 		got = -EIO;
 		deadline = annex_deadline_ms(dev->opts.timeout_ms);
 	}
-	if (got == -EIO) { /* broken by somebody's command: bring it back, then try once more */
+	if (got == -EIO) { /* a command has broken the queue pair: recover, then try once more */
 		got = annex_dev_recover(dev, qp, NVME_NO_TOKEN);
 		if (!got)
 			got = annex_qp_submit(qp, ios, n, tokens, deadline);

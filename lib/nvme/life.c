@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "dev.h"
 
-/* The state of a ring that nothing has been put into (see annex/detail/ring.h). */
+/* The state of an empty ring (annex/detail/ring.h). */
 int nvme_queue_fresh(const struct nvme_queue *q)
 {
 	struct annex_qp *qp = q->qp;
@@ -29,7 +29,7 @@ int nvme_queue_fresh(const struct nvme_queue *q)
 	qp->sq_tail = 0;
 	qp->sq_head = 0;
 	qp->cq_claimed = 0;
-	/* Atomic for the one who looks from outside the gate (lib/nvme/io.c). */
+	/* Atomic, since submit_some() in io.c reads it outside of the gate. */
 	annex_atomic_store(&qp->cq_head, 0, ANNEX_RELAXED);
 	qp->sq_moving = 0;
 	qp->cq_moving = 0;
@@ -48,10 +48,10 @@ bool nvme_queue_pending(const struct annex_qp *qp, uint64_t token)
 }
 
 /*
- * Close the gate and wait until nobody is inside. Threads inside look at the state in every loop,
- * so this ends after the few instructions between, unless a thread died there.
+ * Close the gate and wait until no thread is inside. Threads inside check the state in every loop,
+ * so this takes a few instructions, unless a thread died there.
  *
- * Return: false when somebody is still inside after the queue's stall limit.
+ * Return: false when a thread is still inside after the queue's stall limit.
  */
 bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state)
 {
@@ -72,7 +72,7 @@ bool nvme_queue_close(struct annex_qp *qp, enum annex_qp_state state)
 
 /*
  * End every outstanding command of a closed queue, once: its owner finds it aborted. The
- * controller must have stopped, since the buffers are the owners' again.
+ * controller must have stopped, since owners may use their buffers again.
  */
 void nvme_queue_sweep(struct annex_qp *qp)
 {
@@ -94,7 +94,7 @@ int nvme_queue_start(struct annex_dev *dev, struct nvme_queue *q)
 	q->created = !err;
 	if (!err)
 		err = nvme_queue_fresh(q);
-	/* Release, and more: the fresh rings are there for whoever finds the gate open. */
+	/* Release, and more: a thread that finds the gate open finds the empty rings. */
 	if (!err)
 		annex_atomic_store(&q->qp->state, (uint32_t)ANNEX_QP_LIVE, ANNEX_SEQ_CST);
 	return err;

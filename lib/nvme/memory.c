@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that a device can reach: whose it is, and where it lies.
+ * Memory that a device can reach: its provider, and its place.
  */
 #include <errno.h>
 #include "core/log.h"
 #include "dev.h"
 
 /*
- * Bytes that are taken back late (struct annex_ctrl) and worth new queue pairs: ever, and when
- * there is no memory. A GPU's context unmaps less: its queue pairs must stay as they are.
+ * Bytes whose unmapping was put off (struct annex_ctrl) and that justify new queue pairs: at any
+ * time, and when memory is short. The context of a GPU unmaps less, since its queue pairs must not
+ * change.
  */
 #define LATE_MOST (64ull << 20)
 #define LATE_LEAST (1ull << 20)
@@ -23,7 +24,7 @@ static int check(const struct annex_dev *dev, uint64_t at, size_t len)
 	return 0;
 }
 
-/* Whether it has become less. */
+/* Return: whether that has freed any. */
 static bool take_back_late(struct annex_dev *dev, uint64_t least)
 {
 	return annex_atomic_load(&dev->ctrl->late, ANNEX_RELAXED) >= least && !nvme_renew(dev);
@@ -68,9 +69,9 @@ static int map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *ptr,
 {
 	if (dev->ctrl->ops->map_dmabuf)
 		return dev->ctrl->ops->map_dmabuf(dev->ctrl, fd, offset, ptr, len, addr);
-	/* A controller that works in this process needs to see it there. */
+	/* A controller in this process can only use memory that is mapped in it. */
 	if (!ptr)
-		return annex_fail(-EOPNOTSUPP, "%s: memory that this process does not see",
+		return annex_fail(-EOPNOTSUPP, "%s: memory that is not mapped in this process",
 				  dev->uri);
 	return dev->ctrl->ops->map(dev->ctrl, ptr, len, addr);
 }
@@ -190,7 +191,7 @@ void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, si
 		    uint64_t addr)
 {
 	if (dev->fork.child)
-		return; /* the device has the parent's, and copies of it go with the child */
+		return; /* the parent's; the copies end with the child */
 	nvme_free(dev, place, ptr, len, addr);
 	take_back_late(dev, LATE_MOST);
 }

@@ -15,7 +15,7 @@
 #include "dev.h"
 
 #define DEFAULT_QUEUES 4u
-#define SERVED_QUEUES 16u /* of a controller in the process, which nobody else shares */
+#define SERVED_QUEUES 16u /* of a controller in the process, which has no other users */
 #define DEFAULT_DEPTH 1024u
 #define DEFAULT_TRANSFER (512u << 10)
 #define DEFAULT_TIMEOUT_MS 30000u
@@ -49,7 +49,7 @@ static int check_opts(struct annex_dev *dev, const struct annex_dev_opts *opts, 
 	return 0;
 }
 
-/* Where the URI says that a queue lies; *@place is left alone when it does not. */
+/* The place of a queue by the URI; *@place does not change if the URI has none. */
 static int read_place(const struct annex_uri *uri, const char *key, enum annex_place *place)
 {
 	static const char *const names[] = {"any", "provider", "host", "cmb"};
@@ -101,7 +101,7 @@ unsigned int annex_dev_traits(const char *uri)
 	return kind < 0 ? 0 : kinds[kind].scheme.traits;
 }
 
-/* Kinds whose queues lie where they are refuse the keys that say where. */
+/* Kinds that cannot choose the place of queues refuse these keys. */
 static int open_kind(struct annex_dev *dev, const struct annex_uri *uri)
 {
 	int err, kind = scheme_find(uri->scheme, annex_dev_scheme_at);
@@ -114,7 +114,7 @@ static int open_kind(struct annex_dev *dev, const struct annex_uri *uri)
 	return err ? err : kinds[kind].open(uri, &dev->ctrl);
 }
 
-/* As the caller says, where the URI does not. */
+/* opts.alone applies where the URI has no serve=. */
 static void set_alone(const struct annex_dev *dev, struct annex_uri *uri)
 {
 	if (dev->opts.alone && annex_dev_traits(dev->uri) & ANNEX_TRAIT_SERVED &&
@@ -202,7 +202,7 @@ static int read_identity(struct annex_dev *dev)
 	limit = id->mdts && id->mdts < NO_LIMIT_MDTS - 12 ? ANNEX_NVME_PAGE << id->mdts
 							  : UINT32_MAX;
 	dev->max_transfer = dev->opts.max_transfer < limit ? dev->opts.max_transfer : limit;
-	/* Any alignment, as struct annex_io promises, and pieces that are in one piece. */
+	/* SGLs of any alignment (struct annex_io), and memory contiguous for the controller. */
 	dev->sgl = (id->sgls & 3) == 1 && !dev->ctrl->pages;
 	dev->compare = id->oncs & ANNEX_ONCS_COMPARE;
 	dev->nns = id->nn < 1024 ? id->nn : 1024;
@@ -216,7 +216,7 @@ out:
 	return err;
 }
 
-/* A reader keeps writers from all that it may read. */
+/* A reader keeps writers from all namespaces. */
 static int claim_read(struct annex_dev *dev)
 {
 	int err = 0;
@@ -257,7 +257,7 @@ static int setup_io(struct annex_dev *dev)
 	return 0;
 }
 
-/* Memory that its provider has from another device is tried out once, for all of it. */
+/* A provider with memory of another device is tried once, with one page. */
 static int try_provider(struct annex_dev *dev)
 {
 	const struct annex_provider *prov = dev->opts.provider;
@@ -330,7 +330,7 @@ int annex_dev_open(const char *uri, const struct annex_dev_opts *opts, struct an
 	return annex_nvme_open_blocks(uri, NULL, opts, out);
 }
 
-/* The controller forgets queues before any memory that it knows is freed. */
+/* The controller deletes queues before their memory is freed. */
 static void stop(struct annex_dev *dev)
 {
 	bool answers = true;

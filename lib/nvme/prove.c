@@ -2,10 +2,10 @@
 /*
  * Memory of another device is not trusted before a transfer in each direction has arrived.
  *
- * Whether a switch, a bridge or the root passes commands of one device on to another is not
- * written anywhere: where it does not, reads return all ones, and writes get lost without a word.
- * So the controller reads a block into that memory, which is compared with what it reads into
- * ordinary memory, and compares the block with it itself, which takes what lies there back.
+ * No register says whether a switch, a bridge or the root complex forwards transactions between
+ * two devices. Where it does not, reads return all ones, and writes are lost silently. So the
+ * controller reads a block into that memory and into ordinary memory, and the two are compared.
+ * For the other direction the controller carries out a Compare of the block with that memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "dev.h"
 
-#define TRIES 3 /* the block may be written meanwhile */
+#define TRIES 3 /* another user may write the block meanwhile */
 
 /* struct proof - A page of that memory, one of ordinary memory, and a block that fits in both. */
 struct proof {
@@ -36,7 +36,7 @@ static int block(const struct proof *p, uint8_t opcode, uint64_t addr, struct an
 	return annex_dev_io(p->dev, &io, 1, res);
 }
 
-/* Have stores through a write-combining mapping reach memory before the controller looks. */
+/* Stores through a write-combining mapping reach memory before the controller reads it. */
 static void flush_stores(void)
 {
 	static uint32_t any;
@@ -45,7 +45,7 @@ static void flush_stores(void)
 	annex_atomic_add(&any, 1, ANNEX_SEQ_CST);
 }
 
-/* 1: what it writes arrives. 0: it does not. */
+/* 1: data that the controller writes there arrives. 0: it does not. */
 static int arrives(const struct proof *p)
 {
 	int err = block(p, ANNEX_NVM_READ, p->host_addr, NULL);
@@ -59,7 +59,7 @@ static int arrives(const struct proof *p)
 	return err ? err : !memcmp(p->peer, p->host, p->ns->block);
 }
 
-/* 1: it finds what lies there, and sees a change. 0: it does not. */
+/* 1: the controller reads the data there, and notices a change. 0: it does not. */
 static int is_read(const struct proof *p)
 {
 	struct annex_result same = {0}, other = {0};
@@ -110,7 +110,7 @@ int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr)
 	unsigned char *saved;
 	int err;
 
-	if (!p.ns) /* no data to move either */
+	if (!p.ns) /* without a namespace no data is moved */
 		return 0;
 	p.host = aligned_alloc(ANNEX_NVME_PAGE, ANNEX_NVME_PAGE);
 	saved = malloc(ANNEX_NVME_PAGE);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recovery from commands that never end: abort, then reset (NVMe Base 2.0 sections 5.1, 3.7). And
- * queue pairs that are made anew between commands: without an IOMMU, only that shows annex.ko that
- * no command reaches memory any more which was unmapped (lib/nvme/memory.c).
+ * Recovery from commands that never end: abort, then reset (NVMe Base 2.0 sections 5.1, 3.7). Also
+ * queue pairs that are created again between commands: without an IOMMU, only that proves to
+ * annex.ko that no command reaches unmapped memory any more (lib/nvme/memory.c).
  */
 #include <errno.h>
 #include "core/log.h"
 #include "dev.h"
 
 #define ABORT_GRACE_MS 1000u /* for the command that was aborted */
-#define DRAIN_MS 1000u       /* for commands under way, when queue pairs are made anew */
+#define DRAIN_MS 1000u       /* for commands in flight, when queue pairs are created again */
 
 bool nvme_gone(struct annex_dev *dev)
 {
 	return dev->ctrl->ops->status(dev->ctrl) == UINT32_MAX;
 }
 
-/* Return: whether nobody is inside any queue. */
+/* Return: whether no thread is inside any queue. */
 static bool close_all(struct annex_dev *dev, enum annex_qp_state state)
 {
 	bool closed = true;
@@ -42,9 +42,9 @@ static int rebuild(struct annex_dev *dev)
 }
 
 /*
- * Reset the controller and build all queues again. Outstanding commands end as aborted, after the
- * controller has stopped: only then are buffers their owners' again. One that does not even stop is
- * dead, and may write until its memory is unmapped.
+ * Reset the controller and build all queues again. Outstanding commands end as aborted after the
+ * controller has stopped: only then may their owners use the buffers again. A controller that does
+ * not stop is dead, and may write until its memory is unmapped.
  */
 static int reset(struct annex_dev *dev)
 {
@@ -57,7 +57,7 @@ static int reset(struct annex_dev *dev)
 		if (!err) {
 			annex_log(
 				ANNEX_LOG_WARNING,
-				"%s: the controller was reset, and commands under way have failed",
+				"%s: the controller was reset, and commands in flight have failed",
 				dev->uri);
 			return 0;
 		}
@@ -65,11 +65,11 @@ static int reset(struct annex_dev *dev)
 	close_all(dev, ANNEX_QP_DEAD);
 	dev->ctrl->ops->reset(dev->ctrl);
 	sweep_all(dev);
-	return annex_fail(-ENODEV, "%s: the controller could not be brought back; it is dead now",
+	return annex_fail(-ENODEV, "%s: the controller could not be recovered; it is dead now",
 			  dev->uri);
 }
 
-/* Whether commands are under way, or somebody has reserved identifiers for some. */
+/* Whether commands are in flight, or identifiers are reserved for some. */
 static bool is_busy(const struct annex_qp *qp)
 {
 	for (uint32_t i = 0; i < qp->depth - 1; i++) {
@@ -82,8 +82,8 @@ static bool is_busy(const struct annex_qp *qp)
 }
 
 /*
- * Have no new commands, as a thread that goes first does (ring.h), until those that are under way
- * have ended. Return: whether the queue pair's place of the one that goes first is this thread's.
+ * Keep new commands out, as a starving thread does (ring.h), until the commands in flight have
+ * ended. Return: whether this thread holds the queue pair's place of the starving thread.
  */
 static bool drain(struct annex_qp *qp, uint64_t deadline)
 {
@@ -106,7 +106,7 @@ static bool drain(struct annex_qp *qp, uint64_t deadline)
 	return true;
 }
 
-/* Close the gate of a queue pair without commands. One that is broken waits for its recovery. */
+/* Close the gate of a queue pair without commands. A broken one is left to its recovery. */
 static bool close_idle(struct annex_qp *qp)
 {
 	uint32_t live = ANNEX_QP_LIVE;
@@ -119,7 +119,7 @@ static bool close_idle(struct annex_qp *qp)
 	return false;
 }
 
-/* Of all or of none: a queue pair that stays open keeps the memory. */
+/* All or none: a queue pair that stays open keeps the memory. */
 static bool close_all_idle(struct annex_dev *dev)
 {
 	unsigned int n = 0;
@@ -156,13 +156,13 @@ int nvme_renew(struct annex_dev *dev)
 		drained++;
 	if (drained && drained == dev->nio && close_all_idle(dev))
 		err = make_anew(dev);
-	while (err == -EBUSY && drained) /* else they are as they were made */
+	while (err == -EBUSY && drained) /* else they were created again, without this mark */
 		annex_atomic_store(&dev->io[--drained].qp->starving, 0u, ANNEX_RELAXED);
 	pthread_mutex_unlock(&dev->recover_lock);
 	return err;
 }
 
-/* Abort one command; true when it has ended by that. */
+/* Abort one command. Return: whether that has ended it. */
 static bool try_abort(struct annex_dev *dev, struct annex_qp *qp, uint64_t token)
 {
 	bool aborted = false;
@@ -184,8 +184,8 @@ static bool try_abort(struct annex_dev *dev, struct annex_qp *qp, uint64_t token
 }
 
 /*
- * A command that is not late, but waits for its turn behind those of other processes, may wait for
- * as long as the controller says so. Return: whether it has ended.
+ * A command may wait for its turn behind commands of other processes for as long as the
+ * controller's heartbeat goes on. Return: whether it has ended.
  */
 static bool await_turn(struct annex_dev *dev, struct annex_qp *qp, uint64_t token)
 {
@@ -199,8 +199,8 @@ static bool await_turn(struct annex_dev *dev, struct annex_qp *qp, uint64_t toke
 		if (beat != seen) {
 			if (!told)
 				annex_log(ANNEX_LOG_WARNING,
-					  "%s: a command has waited for %u ms, and goes on waiting "
-					  "for its turn behind those of other processes",
+					  "%s: a command has waited for %u ms for its turn behind "
+					  "commands of other processes, and goes on waiting",
 					  dev->uri, dev->opts.timeout_ms);
 			told = true;
 			seen = beat;

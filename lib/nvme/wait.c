@@ -3,9 +3,9 @@
  * How host threads wait for completions.
  *
  * A thread spins a little, then sleeps. Of the threads that sleep on one queue pair, one is the
- * watcher: it sleeps on the controller's events, and delivers what has come, to whomever it
- * belongs. The others doze, each on the state word of its own request (a futex), and are woken by
- * whoever delivers it. So a completion wakes the threads it concerns, however many there are.
+ * watcher: it sleeps on the controller's events, and delivers all completions that have arrived.
+ * The others doze, each on the state word of its own request (a futex), which the thread that
+ * delivers the completion wakes. So a completion wakes only its own thread.
  *
  * A watcher that leaves wakes one dozer to take its place. A dozer marks its request before it
  * looks for a watcher, and a watcher leaves its place before it looks for marks, both sequentially
@@ -34,7 +34,7 @@ static long wake_dozer(uint64_t *state)
 
 void annex_host_wake(struct annex_qp *qp, uint64_t *state)
 {
-	if (wake_dozer(state) < 1) /* then it is the watcher, or not asleep yet */
+	if (wake_dozer(state) < 1) /* the thread is the watcher, or not asleep yet */
 		qp->host.wake(qp->host.ctrl, qp->qid);
 }
 
@@ -47,15 +47,15 @@ static void hand_over(struct annex_qp *qp)
 		uint64_t *state = &qp->reqs[i].state;
 		uint64_t s = annex_atomic_load(state, ANNEX_SEQ_CST);
 
-		/* Without its mark the word has changed, so that it cannot fall asleep either. */
+		/* A dozer cannot fall asleep after this: the word has changed. */
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_TAKEN && s & ANNEX_REQ_ASLEEP &&
 		    annex_atomic_cas(state, &s, s & ~(uint64_t)ANNEX_REQ_ASLEEP, ANNEX_SEQ_CST)) {
 			if (wake_dozer(state) > 0)
 				return;
 			/*
-			 * Nobody: the mark of one that has given up, of one that has not fallen
-			 * asleep yet, or of one that has become the watcher since. The last sleeps
-			 * on events, and who delivers its command will not find the mark.
+			 * No thread slept: the one with this mark has given up, is not asleep yet,
+			 * or has become the watcher. The watcher sleeps on events, and the thread
+			 * that delivers its command will not find the mark.
 			 */
 			qp->host.wake(qp->host.ctrl, qp->qid);
 		}
@@ -63,8 +63,8 @@ static void hand_over(struct annex_qp *qp)
 }
 
 /*
- * Ask whoever delivers @token to wake this thread. Return: whether it is pending; *@marked is then
- * the state word with the mark.
+ * Mark the request, so that the thread that delivers @token wakes this one. Return: whether the
+ * request is pending; *@marked is then the state word with the mark.
  */
 static bool mark(struct annex_qp *qp, uint64_t token, uint64_t *marked)
 {
@@ -116,7 +116,7 @@ static bool controller_failed(const struct annex_qp *qp)
 static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *res,
 		      uint64_t deadline)
 {
-	unsigned int busy = 0; /* rounds since somebody began to deliver */
+	unsigned int busy = 0; /* rounds since another thread began to deliver */
 	struct annex_patience patience = {deadline, 0};
 
 	for (unsigned int round = 0;; round++) {
@@ -140,8 +140,8 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 			return -EIO;
 		}
 		/*
-		 * Somebody in the middle of delivering may be delivering ours, and a reset ends
-		 * without an event: both are short, so stay awake.
+		 * Another thread may be delivering this completion, and a reset ends without an
+		 * event: both are short, so stay awake.
 		 */
 		busy = got == -EBUSY ? busy + 1 : 0;
 		if (!sleepy || busy || !qp->host.sleep ||
@@ -164,7 +164,7 @@ int annex_host_wait(struct annex_qp *qp, uint64_t token, struct annex_result *re
 {
 	int rc = wait_awake(qp, token, res, deadline);
 
-	/* We may have been the watcher, or the one that a watcher chose. */
+	/* This thread may have been the watcher, or the dozer that a watcher chose. */
 	if (!annex_atomic_load(&qp->watched, ANNEX_SEQ_CST))
 		hand_over(qp);
 	return rc;

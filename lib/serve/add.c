@@ -9,8 +9,8 @@
 #include "core/thread.h"
 #include "server.h"
 
-#define BLOCKS 65536u                       /* of a command that zeroes */
-#define TELL_NS (100 * ANNEX_NSEC_PER_MSEC) /* from one line to the client to the next */
+#define BLOCKS 65536u                       /* of a Write Zeroes command */
+#define TELL_NS (100 * ANNEX_NSEC_PER_MSEC) /* between two messages of progress */
 
 struct add {
 	struct peer *peer;
@@ -52,7 +52,7 @@ static int make(const struct add *add)
 	return err ? err : annex_dev_io(s->dev, &flush, 1, NULL);
 }
 
-/* The part is there from now on, or is not. With the lock held. */
+/* Add the part to the table, or drop it after an error. With the lock held. */
 static int settle(struct annex_server *s, struct part *part, int err)
 {
 	if (!err) {
@@ -72,7 +72,7 @@ static void *run(void *arg)
 	int err = make(add);
 
 	pthread_mutex_lock(&s->lock);
-	/* A client that has the answer can open the part, and ask for another. */
+	/* A client with this answer can open the part, and add another one. */
 	if (serve_answer(p, &add->m, settle(s, add->part, err)))
 		p->leaving = true;
 	s->adding = p->busy = false;
@@ -97,7 +97,7 @@ int serve_add(struct peer *p, const struct annex_serve_message *m)
 	pthread_mutex_lock(&s->lock);
 	err = s->adding ? -EBUSY : table_add(&s->table, &told, &add->part);
 	if (!err) {
-		/* The one before it does not need the lock any more. */
+		/* The last thread does not need the lock any more. */
 		if (s->joinable)
 			pthread_join(s->adder, NULL);
 		s->joinable = !annex_thread_start(&s->adder, run, add);

@@ -28,7 +28,7 @@ struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, 
 					    .result = result};
 }
 
-/* A client that does not read has room for the last answer. */
+/* Only if the client has read all messages: the last answer must have room. */
 void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint64_t done)
 {
 	struct annex_serve_message a = serve_answer_to(m, -EINPROGRESS);

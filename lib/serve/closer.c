@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that clients have sent, and their sockets, in which some may be left: to close one may take
- * as long as its maker likes (a socket that lingers, a file of FUSE). So a thread of its own does
- * it each time, which is not waited for, and which counts as a socket of its user until it has.
+ * Closing files that clients have sent, and their sockets, which may hold more files. A client can
+ * make close() of such a file take any time (a socket that lingers, a file of FUSE). So each close
+ * has a thread of its own, which is not waited for, and counts as a socket of its user.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,14 @@
 
 enum state { CLOSING, CLOSED, FORGOTTEN };
 
-/*
- * struct closer - Files to be closed. @state: the thread's and the server's: the last one frees
- * it. @begun: there is a thread.
+/**
+ * struct closer - Files to be closed.
+ * @link: in the server's list.
+ * @uid: the user that has sent them.
+ * @state: enum state; the last of thread and server frees the structure.
+ * @begun: there is a thread.
+ * @n: number of @fd.
+ * @fd: the files.
  */
 struct closer {
 	TAILQ_ENTRY(closer) link;
@@ -32,7 +37,7 @@ static void *run(void *arg)
 
 	for (unsigned int i = 0; i < c->n; i++)
 		close(c->fd[i]);
-	/* Acquire and release: the side that frees it has seen the other's last use. */
+	/* Acquire and release: the last use of one side comes before the free() of the other. */
 	if (!annex_atomic_cas(&c->state, &state, (uint32_t)CLOSED, ANNEX_ACQ_REL))
 		free(c);
 	return NULL;
@@ -43,7 +48,7 @@ static void begin(struct closer *c)
 	pthread_t thread;
 
 	if (c->begun || annex_thread_start(&thread, run, c))
-		return; /* it is tried again */
+		return; /* forget() tries again */
 	c->begun = true;
 	pthread_detach(thread);
 }
@@ -67,13 +72,13 @@ static bool forget(struct annex_server *s, struct closer *c, bool all)
 	uint32_t state = CLOSING;
 
 	begin(c);
-	/* Acquire: pairs with the thread's. */
+	/* Acquire: pairs with run(). */
 	if (annex_atomic_load(&c->state, ANNEX_ACQUIRE) != CLOSED && !all)
 		return false;
 	TAILQ_REMOVE(&s->closers, c, link);
 	if (!c->begun)
 		run(c); /* there are no more threads */
-	/* As the thread's. */
+	/* As in run(). */
 	if (!annex_atomic_cas(&c->state, &state, (uint32_t)FORGOTTEN, ANNEX_ACQ_REL))
 		free(c);
 	return true;

@@ -16,7 +16,7 @@
 #define EVENTS 32
 #define REST_MS 50u /* after a connection that could not be accepted */
 
-/* Pages of its region that we touched first count as ours for as long as it has that. */
+/* Free pages of the arena that the daemon has allocated: the client may keep the region open. */
 static void take_back(const struct peer *p)
 {
 	if (p->region >= 0)
@@ -40,7 +40,7 @@ static void forget(struct peer *p)
 	serve_free(p);
 }
 
-/* The worker takes nothing more of it. */
+/* Serve a peer no further; it is freed later. */
 static void dismiss(struct peer *p)
 {
 	pthread_mutex_lock(&p->s->lock);
@@ -50,7 +50,7 @@ static void dismiss(struct peer *p)
 	serve_kick(p->s);
 }
 
-/* A peer that leaves, and that nothing is done for any more. */
+/* A leaving peer without commands. */
 static struct peer *find_left(struct annex_server *s)
 {
 	struct peer *p;
@@ -107,7 +107,7 @@ static int welcome(struct annex_server *s, int sock)
 	return 0;
 }
 
-/* Sockets of a user, or (NULL) of all. *@idlest: the socket without a part that has been
+/* Count sockets of a user, or (NULL) of all. *@idlest: the socket without a part that has been
  * silent for the longest time; or NULL. */
 static unsigned int count(struct annex_server *s, const uid_t *user, struct peer **idlest)
 {
@@ -115,7 +115,7 @@ static unsigned int count(struct annex_server *s, const uid_t *user, struct peer
 	struct peer *p;
 
 	*idlest = NULL;
-	/* Only this thread changes the list, but the worker turns it. */
+	/* Only this thread changes the list, but the worker rotates it. */
 	pthread_mutex_lock(&s->lock);
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
@@ -129,8 +129,7 @@ static unsigned int count(struct annex_server *s, const uid_t *user, struct peer
 	return n;
 }
 
-/* Have the idlest leave where there are @most already. Return: whether there is room for one more.
- */
+/* If there are @most, dismiss the idlest. Return: whether there is room for one more. */
 static bool make_place(struct annex_server *s, const uid_t *user, unsigned int most)
 {
 	struct peer *idlest;
@@ -142,7 +141,7 @@ static bool make_place(struct annex_server *s, const uid_t *user, unsigned int m
 	return idlest;
 }
 
-/* No user takes all sockets. */
+/* Limit the sockets of each user. */
 static bool is_welcome(struct annex_server *s, int sock)
 {
 	socklen_t len = sizeof(struct ucred);
@@ -159,7 +158,7 @@ static bool is_welcome(struct annex_server *s, int sock)
 	       make_place(s, NULL, SERVE_PEERS - SERVE_PEERS_KEPT);
 }
 
-/* A process that comes when there are too many finds the socket closed. */
+/* Accept a connection, or close it if there are too many. */
 static bool take_connection(struct annex_server *s)
 {
 	int sock = accept4(s->name.fd, NULL, NULL, SOCK_CLOEXEC), err;
@@ -188,7 +187,7 @@ static bool is_served(struct peer *p)
 	return served;
 }
 
-/* Lowest bit: its eventfd, not its socket. */
+/* The lowest bit of the pointer is set for the eventfd of a peer, and clear for its socket. */
 static void take_event(struct annex_server *s, const struct epoll_event *e, bool *rest, bool *left)
 {
 	struct peer *p = e->data.ptr;
@@ -203,7 +202,7 @@ static void take_event(struct annex_server *s, const struct epoll_event *e, bool
 		dismiss(p);
 }
 
-/* Hear of connections, or do not. */
+/* Poll for connections, or not. */
 static void listen_for(struct annex_server *s, bool any)
 {
 	struct epoll_event e = {.events = any ? EPOLLIN : 0, .data.ptr = s};
@@ -215,12 +214,12 @@ void *serve_control(void *arg)
 {
 	struct annex_server *s = arg;
 	struct epoll_event e[EVENTS];
-	uint64_t until = 0; /* it rests */
+	uint64_t until = 0; /* no connection is accepted before; 0: at once */
 	bool rest, left;
 
 	/* Acquire: with annex_server_close(). */
 	while (!annex_atomic_load(&s->stop, ANNEX_ACQUIRE)) {
-		/* Without end: it is woken for everything that is no connection. */
+		/* No timeout: the eventfd wakes it for everything but connections. */
 		int n = epoll_wait(s->poll, e, EVENTS, until ? (int)REST_MS : -1);
 
 		rest = left = false;
@@ -234,7 +233,7 @@ void *serve_control(void *arg)
 			until = annex_deadline_ms(REST_MS);
 			listen_for(s, false);
 		}
-		/* Last: no event names a peer that is freed. */
+		/* Last: events of this round may point to a peer. */
 		if (left)
 			forget_left(s);
 	}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Commands that the device has: the worker begins them, has them go on piece by piece while others
- * go first, and ends them with their results.
+ * Commands that the device has: the worker begins them, splits them into pieces while a priority
+ * client is active, and ends them with their results.
  */
 #include <errno.h>
 #include "core/least.h"
 #include "server.h"
 
-#define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* that these count after a command */
+#define FIRST_NS (100 * ANNEX_NSEC_PER_MSEC) /* how long a client counts as active */
 
-/* There is room: no more commands are taken than results can be put. */
+/* There is room: the worker takes no more commands than there is room for results. */
 void serve_put(struct peer *p, uint32_t tag, int result)
 {
 	p->cq[p->cq_tail++ % ANNEX_SERVE_ENTRIES] = (struct annex_serve_cqe){tag, result};
@@ -22,7 +22,7 @@ bool serve_beside_first(const struct annex_server *s, uint64_t now)
 	return now - s->went_first < FIRST_NS;
 }
 
-/* Bytes that the device may be given of clients that do not go first. */
+/* Bytes that clients without priority may have in flight additionally. */
 uint64_t serve_room(const struct annex_server *s, uint64_t now)
 {
 	const uint64_t most = serve_beside_first(s, now) ? s->piece.bytes : SERVE_BYTES_MAX;
@@ -30,13 +30,13 @@ uint64_t serve_room(const struct annex_server *s, uint64_t now)
 	return !s->hold && s->load[0].bytes < most ? most - s->load[0].bytes : 0;
 }
 
-/* Whether the device has something of clients that do not go first. */
+/* Whether the device has commands of clients without priority. */
 bool serve_has_others(const struct annex_server *s)
 {
 	return s->load[0].bytes || s->load[0].unsized;
 }
 
-/* The device is given another piece, no larger than the room that it has. */
+/* Choose the next piece, no larger than the room in the device. */
 static void cut(struct annex_server *s, struct flying *f, uint64_t now)
 {
 	f->waits = false;
@@ -72,13 +72,13 @@ void serve_begin(struct annex_server *s, struct peer *p, const struct annex_serv
 	s->load[f->first].unsized += !serve_has_length(c);
 }
 
-/* Whether nothing of others was in flight beside a command of a client that goes first. */
+/* Whether no command of others was in flight beside a priority command. */
 static bool ran_alone(const struct annex_server *s, const struct flying *f)
 {
 	return f->first && !f->beside && f->given == s->given;
 }
 
-/* A command of a client that goes first has succeeded: its time is for the size of pieces. */
+/* A priority command has succeeded: its time decides the size of pieces. */
 static void observe(struct annex_server *s, const struct flying *f, uint64_t now)
 {
 	if (!f->first || !serve_moves(&f->c))
@@ -116,7 +116,7 @@ static void die(struct annex_server *s)
 	s->dead = true;
 }
 
-/* There is room for all of them. Return: as annex_qp_submit(). */
+/* Submit commands, for which there is room. Return: as annex_qp_submit(). */
 static int give(struct annex_server *s, const struct annex_io *io, unsigned int n, uint64_t *tokens)
 {
 	int got = annex_qp_submit(s->qp, io, n, tokens, 0);
@@ -164,7 +164,7 @@ static void advance(struct annex_server *s, struct flying *f)
 	f->waits = true;
 }
 
-/* The next piece of a command, whose place in the device is kept. */
+/* Submit the next piece of a command, whose slot is kept. */
 static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
 {
 	struct annex_io io;
@@ -178,7 +178,7 @@ static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
 	return got < 0 ? got : -EIO;
 }
 
-/* The result of a piece. A command that is late is ended by recovery, which takes a while. */
+/* The result of a piece. Recovery ends a late command, and takes a while. */
 static int outcome(struct annex_server *s, const struct flying *f, uint64_t now)
 {
 	const uint64_t limit = annex_dev_timeout_ms(s->dev) * ANNEX_NSEC_PER_MSEC;
@@ -209,7 +209,7 @@ static int progress(struct annex_server *s, struct flying *f, uint64_t now)
 	return serve_room(s, now) ? go_on(s, f, now) : -EINPROGRESS;
 }
 
-/* Results that have come. */
+/* Take all results. */
 bool serve_reap(struct annex_server *s)
 {
 	const uint64_t now = annex_now(), given = s->given;

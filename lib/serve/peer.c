@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A connected process: its requests over its socket. Nothing that it sends is
- * believed, and the daemon waits for no answer to be read: a client that does not read is dropped.
+ * A connected process: its requests over its socket. Each request is checked, and the daemon never
+ * blocks on a client: a client that does not read answers is dropped.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,8 +22,8 @@
 #define PINNED (4ull << 20) /* bytes of a memory, at most */
 
 /*
- * Have the device reach it. A little is pinned, which makes its commands cheaper; of more, pinning
- * would keep others waiting, and the arena is mostly empty.
+ * Map memory for the device. A small one is pinned, which makes its commands cheaper; pinning a
+ * large one would delay other clients, and the arena is mostly empty.
  */
 static int reach(struct annex_server *s, struct memory *m)
 {
@@ -77,7 +77,7 @@ static int make_region(void)
 	return err;
 }
 
-/* The region's head and queues, and the arena, which the device reaches. */
+/* Map the region: head and queues, and the arena, for the device too. */
 static int map_region(struct peer *p, int fd)
 {
 	char *base = mmap(NULL, ANNEX_SERVE_DATA, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -101,7 +101,7 @@ static bool may_administer(const struct peer *p)
 	return !p->uid || p->uid == geteuid();
 }
 
-/* No user has more places than are left for others. With the lock held. */
+/* A user has no more clients than places are left for others. With the lock held. */
 static bool has_place(const struct peer *p)
 {
 	unsigned int left = p->s->opts.clients - p->s->clients, own = 0;
@@ -112,7 +112,7 @@ static bool has_place(const struct peer *p)
 	return may_administer(p) || own < left;
 }
 
-/* Whether it may have the part, and as what. With the lock held. */
+/* Find the part, if the client may open it. With the lock held. */
 static int find_part(struct peer *p, const struct annex_serve_message *m, struct part **out)
 {
 	struct annex_server *s = p->s;
@@ -130,8 +130,7 @@ static int find_part(struct peer *p, const struct annex_serve_message *m, struct
 
 static int watch_kick(struct peer *p)
 {
-	/* Edge-triggered: the eventfd is never drained, so a client that fills it harms only
-	 * itself. */
+	/* Edge-triggered: it is never drained, so a client that fills it harms only itself. */
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = (char *)p + 1};
 
 	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -139,9 +138,9 @@ static int watch_kick(struct peer *p)
 }
 
 /*
- * *@theirs: the other end of a socket. What a client has of an eventfd it could make block, and
- * fill; a call for a socket says itself that it does not wait. None of theirs comes in by it, as
- * they could send files.
+ * A socket, not an eventfd: a client could set an eventfd to block, and fill it, while send() has a
+ * flag for each call. It is shut down for reading, since clients could send files.
+ * @theirs: the client's end.
  */
 static int make_event(struct peer *p, int *theirs)
 {
@@ -166,13 +165,13 @@ static int make_client(struct peer *p, int *theirs)
 		err = watch_kick(p);
 	if (!err)
 		err = make_event(p, theirs);
-	/* A client that connects while the worker sleeps has to wake it. */
+	/* A client that connects while the worker sleeps must wake it. */
 	if (!err)
 		annex_atomic_store(&p->head->server_sleeps.v, 1u, ANNEX_RELAXED);
 	return err;
 }
 
-/* A look before anything is made for it. */
+/* Check before resources are allocated. */
 static int may_open(struct peer *p, const struct annex_serve_message *m)
 {
 	struct part *part;
@@ -201,7 +200,7 @@ static int admit(struct peer *p, const struct annex_serve_message *m, struct ann
 		a->c = annex_dev_max_transfer(s->dev);
 		a->d = p->readonly;
 		a->birth = part->birth;
-		p->part = part; /* from now on the worker looks at it */
+		p->part = part; /* from now on the worker serves it */
 	}
 	pthread_mutex_unlock(&s->lock);
 	return err;
@@ -227,7 +226,7 @@ static bool open_part(struct peer *p, const struct annex_serve_message *m)
 	return sent && !a.result;
 }
 
-/* Whether all of its pages are there: what we touched first would be counted as ours. */
+/* Whether all pages are allocated: pages that the daemon allocates would be charged to it. */
 static bool is_whole(int fd, uint64_t offset, uint64_t bytes)
 {
 	off_t hole = lseek(fd, (off_t)offset, SEEK_HOLE);
@@ -235,7 +234,7 @@ static bool is_whole(int fd, uint64_t offset, uint64_t bytes)
 	return hole >= 0 && (uint64_t)hole >= offset + bytes;
 }
 
-/* Memory that cannot become smaller under us. */
+/* Check memory, whose file must be sealed against shrinking. */
 static int judge_memory(const struct peer *p, const struct annex_serve_message *m,
 			const struct packet_files *files)
 {
@@ -246,7 +245,7 @@ static int judge_memory(const struct peer *p, const struct annex_serve_message *
 
 	if (files->n != 1)
 		return -EBADF;
-	/* First: to ask a file of another kind for more may take as long as its maker likes. */
+	/* First: other calls on a file of another kind can block for any time. */
 	seals = fcntl(files->fd[0], F_GET_SEALS);
 	if (seals < 0 || (seals & all) != all)
 		return -EPERM;
@@ -273,7 +272,7 @@ static int map(struct peer *p, const struct annex_serve_message *m, struct packe
 		err = map_memory(p->s, &new, files->fd[0], m->b, m->c);
 	if (err)
 		return err;
-	annex_packet_close(files); /* at once: the mapping has it, too */
+	annex_packet_close(files); /* the mapping keeps the file */
 	p->mapped += m->c;
 	pthread_mutex_lock(&p->s->lock);
 	p->mem[m->a] = new;
@@ -311,7 +310,7 @@ static bool is_claimed(const struct peer *p, const struct claim *c)
 	return false;
 }
 
-/* Claims are the control thread's, as are sockets: no lock. */
+/* Only the control thread uses claims and sockets: no lock. */
 static int claim(struct peer *p, const struct annex_serve_message *m)
 {
 	const struct claim c = {m->a, m->b, m->c};
@@ -325,7 +324,7 @@ static int claim(struct peer *p, const struct annex_serve_message *m)
 		return -ENXIO;
 	if (p->nclaims == SERVE_CLAIMS)
 		return -ENOSPC;
-	pthread_mutex_lock(&p->s->lock); /* of the list, which the worker turns */
+	pthread_mutex_lock(&p->s->lock); /* the worker rotates the list */
 	TAILQ_FOREACH(q, &p->s->peers, link)
 	if (q->part == p->part && q != p && is_claimed(q, &c))
 		break;
@@ -351,7 +350,7 @@ static int remove_part(struct peer *p, const struct annex_serve_message *m)
 		part->live = false;
 		err = table_save(&s->table);
 		if (err)
-			part->live = true; /* as the file has it */
+			part->live = true; /* it is still in the file */
 		else
 			table_drop(&s->table, part);
 	}
@@ -369,7 +368,7 @@ static int set_part(struct peer *p, const struct annex_serve_message *m)
 	pthread_mutex_lock(&p->s->lock);
 	err = table_set(&p->s->table, &told);
 	pthread_mutex_unlock(&p->s->lock);
-	serve_wake(p->s); /* what waited for the rate */
+	serve_wake(p->s); /* commands may have waited for the rate */
 	return err;
 }
 
@@ -429,7 +428,7 @@ static bool handle(struct peer *p, const struct annex_serve_message *m, struct p
 	return !serve_answer(p, m, result);
 }
 
-/* Unwanted files. Return: false: there are too many of its user's; it has to leave. */
+/* Close unwanted files. Return: false: its user has too many; the client has to leave. */
 static bool discard(struct peer *p, const struct packet_files *files)
 {
 	if (!files->n)
@@ -464,7 +463,7 @@ void serve_free(struct peer *p)
 	if (p->head)
 		munmap(p->head, ANNEX_SERVE_DATA);
 	if (p->kick >= 0) {
-		/* The client may have it for longer, and it would stay watched. */
+		/* The client may keep it open, and then it would stay in the set. */
 		epoll_ctl(p->s->poll, EPOLL_CTL_DEL, p->kick, NULL);
 		close(p->kick);
 	}
@@ -472,7 +471,7 @@ void serve_free(struct peer *p)
 		close(p->event);
 	if (p->region >= 0)
 		close(p->region);
-	/* Last: its other end knows by that that nothing of its memory is written any more. */
+	/* Last: it tells the client that its memory is not written any more. */
 	if (!serve_close(p->s, p->uid, &p->sock, 1))
 		close(p->sock);
 	if (p->stray.n && !serve_close(p->s, p->uid, p->stray.fd, p->stray.n))

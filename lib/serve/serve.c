@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A server begins and ends.
+ * Starting and closing a server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static int read_opts(struct annex_server *s, const struct annex_serve_opts *opts
 	return 0;
 }
 
-/* All of the device is ours from now on. */
+/* Claim the whole device. */
 static int take_device(struct annex_server *s)
 {
 	void *dsm;
@@ -65,7 +65,7 @@ static int watch(struct annex_server *s, int fd, void *ptr)
 	return epoll_ctl(s->poll, EPOLL_CTL_ADD, fd, &e) ? annex_fail(-errno, "serve: %m") : 0;
 }
 
-/* Another process has made it, and keeps its name. */
+/* Use a socket that another process (systemd) has created, and keeps. */
 static int take_listener(struct annex_server *s)
 {
 	int fd = s->opts.listener, type = 0, listens = 0;
@@ -113,7 +113,7 @@ static int start_threads(struct annex_server *s)
 	return annex_fail(err, "serve: no more threads");
 }
 
-/* The threads have ended, or never began. */
+/* Free everything; there are no threads. */
 static void release(struct annex_server *s)
 {
 	struct peer *p;
@@ -155,7 +155,7 @@ int annex_serve(struct annex_dev *dev, const struct annex_serve_opts *opts,
 		err = take_device(s);
 	if (!err)
 		err = open_sockets(s);
-	/* Later: a daemon that finds another one there makes no table. */
+	/* After the sockets: a second daemon on the same socket must not write a table. */
 	if (!err)
 		err = table_open(&s->table, opts->table, s->ns.blocks * s->ns.block, s->ns.block);
 	if (!err)

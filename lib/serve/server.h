@@ -2,12 +2,14 @@
 /*
  * The inside of a server, shared by the files of lib/serve.
  *
- * Two threads: control.c answers sockets, and worker.c carries commands out. A third one zeroes a
- * new part (add.c), while it does. The server's lock is for everything that the worker and another
- * thread use; the worker holds it during each of its rounds, which do not block.
+ * Two threads: control.c answers sockets, and worker.c carries out commands. A third one (add.c)
+ * lives while a new part is zeroed. The server's lock protects everything that the worker shares
+ * with another thread; the worker holds it during each of its rounds, which do not block.
  *
- * A client can write all of its region and its memory at any time. So each word there is
- * read once, and checked afterwards. Files of both are sealed: they do not shrink.
+ * A client can write its region and its memory at any time. So each word there is read once, and
+ * then checked. The files of both are sealed against shrinking.
+ *
+ * A part made with --first has priority: its clients are the priority clients below.
  */
 #ifndef ANNEX_SERVE_SERVER_H
 #define ANNEX_SERVE_SERVER_H
@@ -20,20 +22,21 @@
 #include "piece.h"
 
 #define SERVE_PEERS (2 * ANNEX_SERVE_CLIENTS) /* sockets, of clients and others */
-#define SERVE_PEERS_OF_USER 40u               /* that is neither root nor the daemon's own */
-#define SERVE_PEERS_KEPT 16u                  /* for these */
-#define SERVE_FLYING 1000u                    /* commands that the device has, at most */
-#define SERVE_BYTES_MAX (16u << 20) /* that the device has: later ones wait for their turn here */
-#define SERVE_BATCH 8u              /* so few that the device begins while others are taken */
+#define SERVE_PEERS_OF_USER 40u               /* other than root and the daemon's user */
+#define SERVE_PEERS_KEPT 16u                  /* reserved for these two */
+#define SERVE_FLYING 1000u                    /* commands in flight, at most */
+#define SERVE_BYTES_MAX (16u << 20)           /* bytes in flight, at most */
+#define SERVE_BATCH 8u /* so few that the device begins while the worker takes more */
 
 /**
  * struct part - A part.
  * @first: its first byte on the device.
- * @birth: tells it from others of this name.
+ * @birth: distinguishes parts that had the same name.
  * @told: its public facts, sizes and counters.
- * @live: it is in the file, or will be with the next change of that. Others cannot be opened.
+ * @live: it is in the file, or will be with the next change of the file. Only live parts can be
+ *	opened.
  * @next: when its rate allows a command again (annex_now()).
- * @users: clients with commands, a moment ago: they share its weight.
+ * @users: clients that had commands at the last count: they share its weight.
  */
 struct part {
 	uint64_t first;
@@ -57,14 +60,20 @@ struct table {
 	unsigned int n;
 };
 
-/* struct memory - Memory of a client. @addr: its device address. @flying: commands that use it. */
+/**
+ * struct memory - Memory of a client.
+ * @base: its address in this process.
+ * @bytes: its size.
+ * @addr: its device address.
+ * @flying: commands that use it.
+ */
 struct memory {
 	char *base;
 	uint64_t bytes, addr;
 	unsigned int flying;
 };
 
-/* struct claim - Bytes of a part that its client keeps from others, or from their writers only. */
+/* struct claim - Claimed bytes of a part. @shared: other readers are allowed. */
 struct claim {
 	uint64_t pos, bytes;
 	bool shared;
@@ -74,25 +83,34 @@ struct claim {
 
 /**
  * struct peer - A process that has connected.
+ * @s: the server.
  * @sock: its socket.
+ * @pid: its process number.
+ * @uid: its user.
+ * @gid: its group.
  * @part: its part; NULL: none is open yet.
- * @readonly: it may not write.
+ * @readonly: it must not write.
  * @leaving: it is served no further; freed when @flying is 0.
- * @busy: a thread makes a part for it, and will answer.
+ * @busy: a thread creates a part for it, and will answer.
  * @heard: when it last sent something (annex_now()).
- * @head: its region, with the parts behind it; NULL: none.
+ * @head: its region; NULL: none.
+ * @sq: the commands in it.
+ * @cq: the results in it.
  * @mem: memory 0 is the arena.
  * @mapped: bytes of the others.
- * @flying: its commands that have not ended.
+ * @flying: its commands in flight.
  * @sq_head: commands taken.
- * @cq_tail: results put.
- * @told: results that it was told of.
- * @beat: as it was told.
+ * @cq_tail: results written.
+ * @told: results published.
+ * @beat: heartbeat published.
  * @credit: bytes that it may move before others are served; negative: bytes that it had too much.
- * @kick: it wakes us.
- * @event: our end of a socket, by which we wake it.
+ * @kick: eventfd by which it wakes the daemon.
+ * @event: the daemon's end of the socket by which the daemon wakes it.
  * @region: the file of its region; -1: there is none.
- * @stray: files that it has sent in vain.
+ * @stray: unwanted files that it has sent.
+ * @claim: its claims.
+ * @nclaims: number of @claim.
+ * @link: in the server's list.
  */
 struct peer {
 	struct annex_server *s;
@@ -121,19 +139,19 @@ struct peer {
 TAILQ_HEAD(peers, peer);
 
 /**
- * struct flying - A command that is being carried out.
- * @token: the device's, of the piece that it has.
- * @peer: whose it is.
- * @since: when the device was given that (annex_now()); of a client that goes first, when the
- *	worker had looked for commands before: it came later.
- * @c: the rest of the command, as it was checked, with that piece.
+ * struct flying - A command in flight.
+ * @token: the device's, for the piece in flight.
+ * @peer: its client.
+ * @since: when the piece was submitted (annex_now()); for a priority client, when the worker last
+ *	looked for commands before the command came.
+ * @c: the rest of the command, checked, including the piece in flight.
  * @len: bytes of the piece; 0: of a command without length, which has one piece.
- * @slot: where its range is, if it discards.
- * @first: its part goes first.
+ * @slot: index of its range in the server's @dsm, if it discards.
+ * @first: its part has priority.
  * @waits: a piece has ended, and there is no room for the next one.
- * @beside: others had something in flight when it began.
- * @full: they had as much as they may.
- * @given: pieces that others had been given until then.
+ * @beside: others had commands in flight when it began.
+ * @full: others had as much in flight as they may.
+ * @given: the server's @given when it began.
  */
 struct flying {
 	uint64_t token;
@@ -159,26 +177,39 @@ struct batch {
  * @qp: the worker's queue pair.
  * @ns: the namespace.
  * @lock: see above.
+ * @opts: its options.
+ * @name: its listening socket.
+ * @table: its parts.
  * @peers: connected processes, the one to be served next first.
- * @closers: files to be closed for peers that have left, the control thread's.
- * @flying: commands that are being carried out, @nflying of them, at most @most.
- * @load: of these, commands of parts that do not go first [0], and that do [1]; @unsized:
- *	of these, commands without length.
- * @piece: bytes that others may have in flight beside clients that go first.
- * @hold: others are given nothing, until a command of a client that goes first has run alone.
- * @given: pieces of others, for the device.
- * @looked: when the worker looked for commands of clients that go first (annex_now()).
- * @dsm: SERVE_FLYING ranges that the device reads, at device address @dsm_addr; @slot: @nslots that
- *	are free.
- * @adding: a part is being made, by thread @adder; @joinable: there is one to be joined.
- * @went_first: when a command that goes first came last.
- * @taken: commands, for the device.
+ * @closers: files to be closed for peers that have left, used by the control thread only.
+ * @npeers: number of @peers.
+ * @clients: number of @peers with a part.
+ * @flying: commands in flight.
+ * @nflying: number of @flying.
+ * @most: limit of @nflying.
+ * @load: commands in flight of parts without priority [0] and with priority [1]: their number, the
+ *	number of those without length, and bytes.
+ * @piece: bytes that others may have in flight beside priority clients.
+ * @hold: no command of others begins until a priority command has run alone.
+ * @dsm: SERVE_FLYING ranges that the device reads.
+ * @dsm_addr: device address of @dsm.
+ * @slot: free indices of @dsm.
+ * @nslots: number of @slot.
+ * @went_first: when the last priority command came.
+ * @looked: when the worker looked for commands of priority clients (annex_now()).
  * @counted: when the users of parts were counted.
+ * @taken: commands submitted.
+ * @given: pieces of others submitted.
  * @dead: the device is gone: all commands fail.
- * @stop: its threads end.
- * @poll: the control thread's set.
- * @wake: wakes the control thread.
- * @bell: counts what the worker was woken for, where its queue pair cannot sleep.
+ * @adding: a part is being created.
+ * @joinable: @adder must be joined.
+ * @adder: the thread that creates a part.
+ * @stop: the threads end.
+ * @poll: epoll set of the control thread.
+ * @wake: eventfd that wakes the control thread.
+ * @bell: number of wakeups of the worker, if its queue pair cannot sleep.
+ * @worker: a thread.
+ * @control: a thread.
  */
 struct annex_server {
 	struct annex_dev *dev;
@@ -223,28 +254,28 @@ void table_drop(struct table *t, struct part *p);
 /* Another owner, mode, weight and rate, in the file too. -ENOENT, -EINVAL, the file's. */
 int table_set(struct table *t, const struct annex_serve_part *told);
 int table_save(const struct table *t);
-/* Whether a user may read it, and write it. */
+/* Whether a user may read it, or write it too. */
 bool table_allows(const struct part *p, const struct peer *peer, bool write);
 
-/* wake.c: serve_kick() - The control thread. serve_wake() - The worker. serve_hear() - The control
- * thread is woken by what the process sends. serve_ignore() - It is not. */
+/* wake.c: serve_kick() - Wake the control thread. serve_wake() - Wake the worker. serve_hear() -
+ * Poll the socket of a peer. serve_ignore() - Do not poll it any more. */
 void serve_kick(struct annex_server *s);
 void serve_wake(struct annex_server *s);
 int serve_hear(struct peer *p);
 void serve_ignore(const struct peer *p);
 
-/* answer.c: what ANNEX_SERVE_ADD and ANNEX_SERVE_SET ask for. */
+/* answer.c: the part of an ANNEX_SERVE_ADD or ANNEX_SERVE_SET. */
 struct annex_serve_part serve_part_of(const struct annex_serve_message *m);
-/* An answer without numbers, and sending one; a negative errno if it is not taken.
- * serve_tell() - How far it has come, before the answer. */
+/* serve_answer_to() - An answer without numbers. serve_answer() - Send one. Return: 0, or the
+ * negative errno of the socket. serve_tell() - Send progress before the answer. */
 struct annex_serve_message serve_answer_to(const struct annex_serve_message *m, int result);
 void serve_tell(const struct peer *p, const struct annex_serve_message *m, uint64_t done);
 int serve_answer(const struct peer *p, const struct annex_serve_message *m, int result);
 
 /*
- * closer.c: serve_close() - Files of strangers, which are closed some day; false: no memory.
- * serve_closing() - Of a user, so often that has not ended. serve_closers_end() - Without waiting.
- * By one thread.
+ * closer.c: serve_close() - Close files of clients in the background; false: no memory.
+ * serve_closing() - Number of such calls for a user that have not ended. serve_closers_end() -
+ * Forget all of them, without waiting. All by one thread.
  */
 bool serve_close(struct annex_server *s, uid_t uid, const int *fds, unsigned int n);
 unsigned int serve_closing(struct annex_server *s, const uid_t *user);
@@ -253,19 +284,19 @@ void serve_closers_end(struct annex_server *s);
 /* control.c */
 void *serve_control(void *arg);
 
-/* peer.c: serve_message() - Take a message and answer it. False: there is nothing more to talk
- * about. serve_free() - It has left, and none of its commands is under way. */
+/* peer.c: serve_message() - Receive a message and answer it. Return: false: the peer has to leave.
+ * serve_free() - Free a peer without commands. */
 bool serve_message(struct peer *p);
 void serve_free(struct peer *p);
 
-/* add.c: a thread that makes a part and answers; -EBUSY: it makes another. */
+/* add.c: start a thread that creates a part and answers; -EBUSY: it creates another. */
 int serve_add(struct peer *p, const struct annex_serve_message *m);
 
 /*
- * command.c: serve_load() - A command, read once, so that its checked form is carried out.
- * serve_moves() - Whether it moves data. serve_has_length() - Whether it takes the device the
- * longer, the more it is about. serve_judge() - Whether it may be carried out: 0, or the errno of
- * its result. serve_describe() - The piece of it that the device gets.
+ * command.c: serve_load() - Read a command once, so that its checked form is carried out.
+ * serve_moves() - Whether it moves data. serve_has_length() - Whether its time grows with its
+ * length. serve_judge() - Check it: 0, or the errno of its result. serve_describe() - The command
+ * for the next piece of it.
  */
 struct annex_serve_sqe serve_load(const struct annex_serve_sqe *at);
 bool serve_moves(const struct annex_serve_sqe *c);
@@ -274,12 +305,12 @@ int serve_judge(const struct peer *p, const struct annex_serve_sqe *c);
 struct annex_io serve_describe(struct annex_server *s, const struct flying *f);
 
 /*
- * flight.c: with the lock held, by the worker. serve_put() - A result; there is room for it.
- * serve_begin() - A checked command joins a batch. serve_submit() - The device is given a batch;
- * commands that it does not take fail. serve_reap() - Take results of the device, and have large
- * commands go on. Return: whether anything has changed. serve_beside_first() - Whether a client
- * that goes first has been active of late. serve_room() - Bytes that the device may be
- * given of clients that do not go first. serve_has_others() - Whether it has something of them.
+ * flight.c: with the lock held, by the worker. serve_put() - Write a result; there is room for it.
+ * serve_begin() - Add a checked command to a batch. serve_submit() - Submit a batch; commands that
+ * the device does not take fail. serve_reap() - Take results of the device, and submit further
+ * pieces. Return: whether anything has changed. serve_beside_first() - Whether a priority client
+ * has been active recently. serve_room() - Bytes that others may still have in flight.
+ * serve_has_others() - Whether they have any.
  */
 void serve_put(struct peer *p, uint32_t tag, int result);
 bool serve_beside_first(const struct annex_server *s, uint64_t now);

@@ -85,7 +85,7 @@ static bool fits(const struct table *t, uint64_t first, uint64_t bytes)
 	       bytes <= t->bytes - first;
 }
 
-/* The lowest place of that size. */
+/* The lowest free range of that size. */
 static bool place(const struct table *t, uint64_t bytes, uint64_t *first)
 {
 	uint64_t behind;
@@ -154,10 +154,10 @@ static int write_lines(const struct table *t, FILE *f)
 	}
 	if (fflush(f) || fsync(fileno(f)))
 		return -errno;
-	return ferror(f) ? -EIO : 0; /* of an earlier line */
+	return ferror(f) ? -EIO : 0; /* from an earlier line */
 }
 
-/* A name is durable when its folder is. */
+/* Sync the folder, which makes the name durable. */
 static int sync_folder(const char *path)
 {
 	char *copy = strdup(path);
@@ -284,10 +284,10 @@ static int read_lines(struct table *t, FILE *f)
 	return ferror(f) ? annex_fail(-EIO, "serve: %s cannot be read", t->path) : 0;
 }
 
-/* NULL: there is none, or an error. */
+/* Return: NULL if there is no file, or after an error. */
 static FILE *open_file(const char *path, int *err)
 {
-	/* O_NONBLOCK: a FIFO must not keep us waiting before it is refused. */
+	/* O_NONBLOCK: opening a FIFO, which is refused afterwards, must not block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	FILE *f = NULL;
@@ -324,7 +324,7 @@ int table_open(struct table *t, const char *path, uint64_t bytes, uint64_t block
 		err = read_lines(t, f);
 		fclose(f);
 	}
-	/* A table that cannot be written is better known now than with the first change. */
+	/* Write the table now, so that an unwritable file is an error at the start. */
 	if (!err) {
 		err = replace(t);
 		if (err)
@@ -343,7 +343,7 @@ void table_close(struct table *t)
 	t->path = NULL;
 }
 
-/* One of the groups of the process at the other end. */
+/* Whether the process at the other end is in the group. */
 static bool in_group(const struct peer *peer, gid_t gid)
 {
 	gid_t groups[1024];

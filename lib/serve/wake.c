@@ -22,7 +22,7 @@ void serve_wake(struct annex_server *s)
 		host->wake(host->ctrl, s->qp->qid);
 		return;
 	}
-	/* Release: what the worker is woken for is there. */
+	/* Release: pairs with the acquire in doze(): the reason of the wakeup is visible. */
 	annex_atomic_add(&s->bell, 1u, ANNEX_RELEASE);
 	futex_rouse(&s->bell, INT_MAX, false);
 }

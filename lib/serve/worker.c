@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The worker: takes commands from regions, turn by turn, has the device carry them out, and puts
- * their results. Turns go by bytes (deficit round robin): each part gets as much credit as the
- * others, which its clients share, and what a client does not use is gone. Large commands go in
- * pieces while others go first.
+ * The worker: takes commands from regions, turn by turn, submits them to the device, and writes
+ * their results. Turns count bytes (deficit round robin): each part gets credit by its weight,
+ * which its clients share, and unused credit expires. Large commands are split into pieces while a
+ * priority client is active.
  */
 #include <errno.h>
 #include "core/futex.h"
@@ -12,13 +12,13 @@
 
 #define CREDIT (64u << 10) /* bytes of a turn, of weight USUAL */
 #define USUAL 100u
-#define LEAST_COST 4096u     /* of a command: it takes time, too */
-#define SLOW_COST (1u << 20) /* of a flush, and of a discard, which are the device's */
+#define LEAST_COST 4096u                    /* of any command */
+#define SLOW_COST (1u << 20)                /* of a flush or a discard */
 #define BURST_NS (50 * ANNEX_NSEC_PER_MSEC) /* of a rate, that may be moved at once */
 #define BEAT_NS (200 * ANNEX_NSEC_PER_MSEC)
-#define COUNT_NS ANNEX_NSEC_PER_MSEC  /* from one count of a part's users to the next */
-#define SHARED 128u                   /* commands that the device has of several clients */
-#define FIRST_MOST(s) ((s)->most / 2) /* commands of clients that go first */
+#define COUNT_NS ANNEX_NSEC_PER_MSEC  /* between two counts of a part's users */
+#define SHARED 128u                   /* commands in flight, if several clients have some */
+#define FIRST_MOST(s) ((s)->most / 2) /* commands in flight of priority clients */
 #define SPIN_NS 100000u               /* without work, before it sleeps */
 #define SPIN_MANY_NS 2000000u         /* while the device has many commands */
 #define MANY 16u
@@ -48,8 +48,8 @@ static void charge(struct part *part, uint64_t bytes, uint64_t now)
 	part->next += bytes * ANNEX_NSEC_PER_SEC / part->told.rate;
 }
 
-/* Have it see its results. */
-static void tell(struct peer *p)
+/* Publish new results, and wake the client. */
+static void publish(struct peer *p)
 {
 	uint32_t asleep = 1;
 
@@ -64,7 +64,7 @@ static void tell(struct peer *p)
 		packet_ring(p->event);
 }
 
-/* Commands that it has added; 0 if its tail is impossible. */
+/* Number of commands to take; 0 if the tail is impossible. */
 static uint32_t waiting(struct peer *p)
 {
 	/* Acquire: pairs with the client's release of its tail. */
@@ -119,8 +119,8 @@ static int64_t take(struct annex_server *s, struct peer *p, struct batch *b, uin
 	return c.len > LEAST_COST ? (int64_t)c.len : LEAST_COST;
 }
 
-/* For this client. A single command passes, however large; neither clients that go first nor the
- * others take the share of the rest. */
+/* Whether the device has no room for this client. A single command always has room; priority
+ * clients and others do not take each other's share. */
 static bool device_full(const struct annex_server *s, const struct peer *p, const struct batch *b,
 			uint64_t now)
 {
@@ -130,11 +130,11 @@ static bool device_full(const struct annex_server *s, const struct peer *p, cons
 		return true;
 	if (p->part->told.first)
 		return load->n >= FIRST_MOST(s) || load->bytes >= SERVE_BYTES_MAX;
-	/* All of them are this one's, or turns are what decides. */
+	/* A client alone may have more than SHARED. */
 	return !serve_room(s, now) || (load->n >= SHARED && p->flying < load->n);
 }
 
-/* A part with many clients gets no more by that. */
+/* Count active clients, so that a part does not get more by having many. */
 static void count_users(struct annex_server *s, uint64_t now)
 {
 	struct peer *p;
@@ -151,7 +151,7 @@ static void count_users(struct annex_server *s, uint64_t now)
 	}
 }
 
-/* Of a turn, for one client. */
+/* Credit of a turn for one client. */
 static int64_t share(const struct part *part)
 {
 	const int64_t all = (int64_t)CREDIT * part->told.weight / USUAL;
@@ -159,7 +159,7 @@ static int64_t share(const struct part *part)
 	return part->users > 1 ? all / part->users + 1 : all;
 }
 
-/* One client's turn. Return: false: the device is full before it has ended. */
+/* A turn of one client. Return: false: the device is full before the turn has ended. */
 static bool serve_turn(struct annex_server *s, struct peer *p, struct batch *b, uint64_t now)
 {
 	uint32_t n = waiting(p);
@@ -178,7 +178,7 @@ static bool serve_turn(struct annex_server *s, struct peer *p, struct batch *b, 
 		charge(p->part, (uint64_t)cost, now);
 	}
 	if (!n && p->credit > 0)
-		p->credit = 0; /* it is not saved up */
+		p->credit = 0; /* unused credit expires */
 	return true;
 }
 
@@ -187,8 +187,8 @@ static bool is_active(struct peer *p, uint64_t now)
 	return p->part && !p->leaving && waiting(p) && has_room(p) && in_rate(p, now);
 }
 
-/* Whether clients that go first may have a turn: some turns wait until nothing of others is in
- * flight, for no longer than a piece takes, so that times alone are known. */
+/* Whether priority clients may have a turn: some turns wait until no command of others is in
+ * flight, for no longer than a piece takes, to measure times alone. */
 static bool may_begin(struct annex_server *s)
 {
 	if (!s->hold && s->load[0].bytes && s->load[0].bytes <= s->piece.bytes &&
@@ -197,7 +197,7 @@ static bool may_begin(struct annex_server *s)
 	return !s->hold || !serve_has_others(s);
 }
 
-/* All commands of clients that go first. */
+/* Take all commands of priority clients. */
 static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 {
 	struct peer *p;
@@ -217,7 +217,7 @@ static void take_first(struct annex_server *s, struct batch *b, uint64_t now)
 	s->looked = now;
 }
 
-/* No client has credit: as many turns at once as the first one to have some needs. */
+/* No client has credit: pass as many turns as the first client to have some needs. */
 static void pass_turns(struct annex_server *s, uint64_t now)
 {
 	int64_t turns = INT64_MAX, most;
@@ -236,7 +236,7 @@ static void pass_turns(struct annex_server *s, uint64_t now)
 	{
 		if (turns == INT64_MAX || !is_active(p, now))
 			continue;
-		/* A client that has become so meanwhile may need less. */
+		/* A client that became active meanwhile may need less. */
 		most = share(p->part);
 		p->credit += turns * most;
 		p->credit = p->credit < most ? p->credit : most;
@@ -260,7 +260,7 @@ static bool take_all(struct annex_server *s)
 			full = !serve_turn(s, p, &b, now);
 		}
 		if (full)
-			break; /* it goes on first */
+			break; /* this client is the first of the next round */
 		TAILQ_REMOVE(&s->peers, p, link);
 		TAILQ_INSERT_TAIL(&s->peers, p, link);
 	}
@@ -270,7 +270,7 @@ static bool take_all(struct annex_server *s)
 	return any && !full;
 }
 
-/* Have it see that its commands are not forgotten, which may wait for long. */
+/* A heartbeat for clients whose commands may wait for long. */
 static void beat(struct peer *p, uint64_t now)
 {
 	uint32_t number = (uint32_t)(now / BEAT_NS);
@@ -278,7 +278,7 @@ static void beat(struct peer *p, uint64_t now)
 	if (p->beat == number || (!p->flying && !waiting(p)))
 		return;
 	p->beat = number;
-	/* Relaxed: it is no more than a sign of life. */
+	/* Relaxed: a heartbeat, which orders nothing. */
 	annex_atomic_store(&p->head->beat.v, number, ANNEX_RELAXED);
 }
 
@@ -293,13 +293,13 @@ static bool round_of(struct annex_server *s)
 	if (!annex_atomic_load(&s->stop, ANNEX_ACQUIRE))
 		any = take_all(s);
 	else
-		s->hold = false; /* nothing that it waits for is taken any more */
+		s->hold = false; /* no more commands are taken */
 	if (s->nflying)
 		any |= serve_reap(s);
 	TAILQ_FOREACH(p, &s->peers, link)
 	{
 		if (p->part && !p->leaving) {
-			tell(p);
+			publish(p);
 			beat(p, now);
 		}
 	}
@@ -313,8 +313,8 @@ static bool has_more(const struct peer *p)
 }
 
 /*
- * Have clients wake us. Return: whether one has added commands meanwhile. *@until: earlier, if the
- * rate of one that waits allows more by then.
+ * Have clients wake the worker from now on, or not. Return: whether one has added commands
+ * meanwhile. *@until becomes the earliest time at which a rate allows waiting commands.
  */
 static bool say_asleep(struct annex_server *s, uint32_t sleeps, uint64_t *until)
 {
@@ -352,14 +352,14 @@ static bool any_ended(const struct annex_server *s)
 	return false;
 }
 
-/* Until the device has an event, or a client has. */
+/* Sleep until an event of the device or of a client. */
 static void doze(struct annex_server *s)
 {
 	const struct annex_qp_host *host = &s->qp->host;
 	uint64_t until = annex_deadline_ms(DOZE_MS);
 
 	if (host->sleep) {
-		/* Before clients are looked at: an event after this number ends the sleep. */
+		/* Before the look at clients: an event after this number ends the sleep. */
 		uint32_t seen = host->event(host->ctrl, s->qp->qid);
 
 		annex_qp_help(s->qp);
@@ -378,7 +378,7 @@ static void doze(struct annex_server *s)
 	s->looked = annex_now();
 }
 
-/* How long it looks without finding anything before it sleeps. */
+/* How long the worker polls without work before it sleeps. */
 static uint64_t patience(const struct annex_server *s)
 {
 	return s->nflying >= MANY || serve_beside_first(s, annex_now()) ? SPIN_MANY_NS : SPIN_NS;

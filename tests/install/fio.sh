@@ -222,7 +222,7 @@ reader=$!
 until grep -q " OFDLCK .* READ .*:$(stat -c %i "$dir/disk") 0 " /proc/locks; do
 	kill -0 "$reader" || break
 done
-pattern="somebody else uses it"
+pattern="something else uses it"
 claim "no job writes beside a reader" refuses "file:$dir/disk" --rw=write --size=1M
 claim "a job reads beside a reader" with "file:$dir/disk" --rw=read --size=1M
 kill "$reader"

@@ -37,7 +37,7 @@ done
 for command in "verify file:both/dev --read-only" "bench block file:both/dev?readonly=1" \
 	"vadd file:both/dev file:both/image -o both/sum --type f64"; do
 	# shellcheck disable=SC2086 # words are wanted
-	refused "a reader meanwhile: ${command%% file*}" "somebody else writes to it" \
+	refused "a reader meanwhile: ${command%% file*}" "something else writes to it" \
 		"$annex" $command
 done
 refused "a reader meanwhile: copy" "another process writes to both/dev" \
@@ -60,7 +60,7 @@ for command in "copy both/image file:both/dev --overwrite" "verify file:both/dev
 	refused "${command%% file*} beside a reader" "another process reads both/dev" \
 		"$annex" $command
 done
-refused "serve beside a reader" "somebody else uses it" "$annex" serve file:both/dev \
+refused "serve beside a reader" "something else uses it" "$annex" serve file:both/dev \
 	--socket both/sock --table both/table --overwrite
 claim "another reader" "$annex" bench block "file:both/dev?readonly=1" --seconds 0.01
 refused "a writer that may not write" "leave out readonly=1" \
@@ -83,11 +83,11 @@ until "$annex" serve --status both/sock --json 2>err | grep -q '"commands": [1-9
 done
 for command in "copy both/image $uri" "verify $uri" "bench block $uri --write --seconds 0.01"; do
 	# shellcheck disable=SC2086 # words are wanted
-	refused "${command%% unix*} meanwhile, of a part" "somebody else uses it" \
+	refused "${command%% unix*} meanwhile, of a part" "something else uses it" \
 		"$annex" $command --overwrite
 done
 claim "the speed of reads is measured meanwhile" "$annex" bench block "$uri" --seconds 0.01
-refused "a reader of the part meanwhile" "somebody else writes to it" \
+refused "a reader of the part meanwhile" "something else writes to it" \
 	"$annex" verify "$uri&readonly=1" --read-only
 kill -TERM $holder
 wait $holder 2>/dev/null
@@ -97,7 +97,7 @@ had=$("$annex" serve --status both/sock --json | sed -n 's/.*"commands": \([0-9]
 until "$annex" serve --status both/sock --json 2>err | grep -vq "\"commands\": $had"; do
 	kill -0 $holder || break
 done
-refused "copy to a part beside a reader" "somebody else uses it" "$annex" copy both/image "$uri" \
+refused "copy to a part beside a reader" "something else uses it" "$annex" copy both/image "$uri" \
 	--overwrite
 claim "another reader of the part" "$annex" bench block "$uri&readonly=1" --seconds 0.01
 kill -TERM $holder

@@ -87,7 +87,7 @@ else
 	fail "a daemon gets ready"
 fi
 refused "the same name again" "another process serves there" "$annex" serve --socket sock mem:1M
-refused "the same device again" "somebody else uses it" "$annex" serve --socket sock2 --table t2 \
+refused "the same device again" "something else uses it" "$annex" serve --socket sock2 --table t2 \
 	--overwrite file:disk
 rm -f t2
 mkfifo fifo
@@ -265,7 +265,7 @@ if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
 		else
 			fail "a daemon on the device ${pair% *}"
 		fi
-		refused "another on ${pair#* }" "somebody else uses it" "$annex" serve \
+		refused "another on ${pair#* }" "something else uses it" "$annex" serve \
 			--socket sock2 --table t3 --overwrite "file:${pair#* }"
 		refused "a graph to ${pair#* }" "another process writes" "$annex" copy g.csr \
 			"file:${pair#* }" --overwrite

@@ -3,8 +3,8 @@
  * Memory that the controller can reach.
  *
  * Behind an IOMMU a mapping is contiguous for the controller, and its addresses are the device
- * addresses. Without one its pages lie about: then device addresses are numbers of ours, and a
- * table has the controller's address of each page, for the queue code to look up.
+ * addresses. Without one its pages are scattered: then this file assigns device addresses, and a
+ * table translates each page for the queue code.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "state.h"
 
 #define PAGES (1ull << 26) /* of 4 KiB that can be mapped without an IOMMU: 256 GiB */
-#define FIRST 1            /* the page at which our addresses begin */
+#define FIRST 1            /* the page at which assigned addresses begin */
 
 int module_pages_init(struct module *p)
 {
@@ -25,7 +25,7 @@ int module_pages_init(struct module *p)
 
 	if (p->info.flags & ANNEX_INFO_IOMMU)
 		return 0;
-	/* Only what is used of it becomes memory. */
+	/* Only used pages of it take memory. */
 	table = mmap(NULL, PAGES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
@@ -88,7 +88,7 @@ static void fill(struct module *p, uint64_t addr, const struct annex_ioc_seg *se
 			*page++ = segs[i].addr + at;
 }
 
-/* Ask the module, and note what it says. The lock is held. */
+/* Have the module map it, and note the mapping. The lock is held. */
 static int map_locked(struct module *p, struct annex_ioc_map *args, struct module_map *m)
 {
 	bool straight = !p->ctrl.pages;
@@ -138,7 +138,7 @@ int module_map(struct annex_ctrl *ctrl, void *ptr, size_t len, uint64_t *addr)
 	return err;
 }
 
-/* The module keeps the pages while queue pairs are there; no command names them any more. */
+/* The module keeps the pages until the queue pairs are deleted; no command uses them any more. */
 static int put_off(struct module *p, uint32_t id, uint64_t bytes)
 {
 	struct module_late *more = p->late;
@@ -151,7 +151,7 @@ static int put_off(struct module *p, uint32_t id, uint64_t bytes)
 		p->late_room = p->late_room * 2 + 16;
 	}
 	p->late[p->nlate++] = (struct module_late){id, bytes};
-	annex_atomic_add(&p->ctrl.late, bytes, ANNEX_RELAXED); /* others only look at how much */
+	annex_atomic_add(&p->ctrl.late, bytes, ANNEX_RELAXED); /* a count only */
 	return 0;
 }
 
@@ -163,7 +163,7 @@ void module_settle(struct module *p)
 		struct annex_ioc_unmap args = {.size = sizeof(args), .id = last->id};
 
 		if (ioctl(p->fd, ANNEX_IOC_UNMAP, &args) && errno == EBUSY)
-			break; /* there are others */
+			break; /* other queue pairs still exist */
 		annex_atomic_sub(&p->ctrl.late, last->bytes, ANNEX_RELAXED);
 		p->nlate--;
 	}
@@ -184,7 +184,7 @@ int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 		err = module_call(p, ANNEX_IOC_UNMAP, &args, "unmapping memory");
 		if (err == -EBUSY && p->ctrl.pages)
 			err = put_off(p, args.id, len);
-		if (err == -ENODEV) /* a controller that is gone reaches nothing */
+		if (err == -ENODEV) /* a removed controller reaches nothing */
 			err = 0;
 	}
 	if (!err) {
@@ -241,7 +241,7 @@ int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, vo
 		module_unmap(ctrl, m.range.addr, len);
 		return annex_fail(-ENOMEM, "pci:%s: cannot map %zu bytes", p->name, len);
 	}
-	if (place == ANNEX_PLACE_CMB) /* what its last user left */
+	if (place == ANNEX_PLACE_CMB) /* it has the data of its last user */
 		memset(*ptr, 0, len);
 	return 0;
 }

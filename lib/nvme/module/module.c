@@ -47,7 +47,7 @@ static char *map_file(struct module *p, size_t bytes, uint64_t offset)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Its mappings are not the child's. */
+/* The child does not inherit the mappings. */
 static void forked(struct annex_ctrl *ctrl)
 {
 	struct module *p = module_of(ctrl);
@@ -68,7 +68,7 @@ static int close_module(struct annex_ctrl *ctrl)
 		munmap(p->shadow, ANNEX_NVME_PAGE);
 	if (p->event)
 		munmap(p->event, ANNEX_NVME_PAGE);
-	/* The module takes back what is still mapped. */
+	/* The module unmaps the rest. */
 	if (p->fd >= 0)
 		close(p->fd);
 	module_pages_free(p);
@@ -130,7 +130,7 @@ static int read_wait(struct module *p, const struct annex_uri *uri)
 	const char *wait = annex_uri_get(uri, "wait");
 
 	if (!wait || !strcmp(wait, "poll")) {
-		p->ops.event = NULL; /* nobody sleeps */
+		p->ops.event = NULL; /* threads do not sleep */
 		return 0;
 	}
 	if (strcmp(wait, "sleep"))

@@ -45,11 +45,11 @@ int module_eventfd(struct module *p, uint16_t qid)
 
 uint32_t module_event(struct annex_ctrl *ctrl, uint16_t qid)
 {
-	/* Acquire: what was posted before the event is seen by who looks afterwards. */
+	/* Acquire: pairs with take(): completions before the event are visible. */
 	return annex_atomic_load(&module_of(ctrl)->events[qid].seen, ANNEX_ACQUIRE);
 }
 
-/* An event is counted before it is taken, so that who asked for the number before sees another. */
+/* Count an event before reading it: a thread with the number from before then does not sleep. */
 static void take(struct module_event *e)
 {
 	uint64_t n;
@@ -72,7 +72,7 @@ void module_sleep(struct annex_ctrl *ctrl, uint16_t qid, uint32_t seen, uint64_t
 		annex_host_backoff(1000);
 		return;
 	}
-	/* The module says on its own file when the controller is gone: nothing interrupts then. */
+	/* The device file signals the removal of the controller, which raises no interrupt. */
 	if (module_event(ctrl, qid) == seen && THREAD_KEPT(ppoll(fds, 2, &ts, NULL)) > 0 &&
 	    fds[0].revents & POLLIN)
 		take(e);

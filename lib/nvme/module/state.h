@@ -14,8 +14,8 @@
 /**
  * struct module_map - Memory that the controller can reach.
  * @range: its device addresses.
- * @ptr: where this process sees it.
- * @id: what the module calls it.
+ * @ptr: its address in this process.
+ * @id: its number in the module.
  */
 struct module_map {
 	struct range range;
@@ -34,8 +34,8 @@ struct module_event {
 };
 
 /**
- * struct module_late - A mapping that the module did not take back yet.
- * @id: what the module calls it.
+ * struct module_late - A mapping that the module has not unmapped yet.
+ * @id: its number in the module.
  * @bytes: its length.
  */
 struct module_late {
@@ -53,8 +53,10 @@ struct module_late {
  * @sleeps: whether waiters sleep.
  * @events: one for each queue identifier.
  * @lock: of @maps, @late and the pages of ctrl.
- * @maps: @n of them, sorted by device address.
- * @late: @nlate mappings that are to be taken back when there are no queue pairs.
+ * @maps: the mappings, sorted by device address.
+ * @n: number of @maps.
+ * @late: mappings to be unmapped when there are no queue pairs.
+ * @nlate: number of @late.
  */
 struct module {
 	struct annex_ctrl ctrl;
@@ -75,7 +77,7 @@ struct module {
 
 struct module *module_of(struct annex_ctrl *ctrl);
 
-/* One call of the module's; a negative errno, with a line for what users can do about it. */
+/* An ioctl of the module. Return: a negative errno, with a line for all but -ENOSPC. */
 int module_call(struct module *p, unsigned long request, void *args, const char *what);
 
 /* map.c */
@@ -88,9 +90,9 @@ int module_map_dmabuf(struct annex_ctrl *ctrl, int fd, uint64_t offset, void *pt
 int module_alloc(struct annex_ctrl *ctrl, enum annex_place place, size_t len, void **ptr,
 		 uint64_t *addr);
 void module_free(struct annex_ctrl *ctrl, void *ptr, size_t bytes, uint64_t addr);
-/* module_settle() - Queue pairs are gone: take back what was late for that. */
+/* module_settle() - Queue pairs were deleted: unmap the mappings that waited for that. */
 void module_settle(struct module *p);
-/* module_find() - Which mapping a device address is in, and where. -ENOENT. */
+/* module_find() - The mapping of a device address, and the offset in it. -ENOENT. */
 int module_find(struct module *p, uint64_t addr, uint32_t *id, uint64_t *offset);
 
 /* sleep.c. module_eventfd() - The eventfd that completions of a queue pair signal; -1: none. */

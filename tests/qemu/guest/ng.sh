@@ -63,7 +63,7 @@ annex bench block "ng:$node?readonly=1" --seconds 600 --threads 1 >/dev/null 2>&
 claim "a reader is there" within 10 holding READ
 claim "nobody copies to what is read" refused "another process reads" \
 	annex copy a.f64 "file:$disk" --overwrite
-claim "nor by its generic device" refused "somebody else uses it" \
+claim "nor by its generic device" refused "something else uses it" \
 	annex copy a.f64 "ng:$node" --overwrite
 claim "others read" annex bench block "file:$disk?readonly=1" --seconds 0.01
 kill %1
@@ -71,7 +71,7 @@ wait
 annex bench block "ng:$node" --write --overwrite --bytes 1M --seconds 600 >/dev/null 2>&1 &
 claim "a writer is there" within 10 holding WRITE
 for reader in "ng:$node" "file:$disk"; do
-	claim "nobody reads what is written to: $reader" refused "somebody else writes to it" \
+	claim "nobody reads what is written to: $reader" refused "something else writes to it" \
 		annex bench block "$reader?readonly=1"
 done
 kill %1

@@ -28,7 +28,7 @@ warned()
 	! annex verify "ng:$node" --overwrite --bytes 1M 2>words
 	cat words
 	grep -q "$node: writes are refused while ${disk#/dev/}p1 is mounted on .*/m;" words &&
-		grep -q "somebody else uses it, or a part of it" words &&
+		grep -q "something else uses it, or a part of it" words &&
 		[ "$(wc -l <words)" -eq 2 ]
 }
 
@@ -37,7 +37,7 @@ may_not_claim()
 {
 	! annex copy a.f64 "ng:$node" --overwrite 2>claimed
 	cat claimed
-	grep -q "somebody else uses it, or a part of it" claimed
+	grep -q "something else uses it, or a part of it" claimed
 }
 
 modprobe nvme

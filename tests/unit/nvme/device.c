@@ -453,8 +453,8 @@ static void lost_orphans(void)
 }
 
 /*
- * A waiter that gave up leaves its mark on its request. Whoever watches next must not take that for
- * a sleeper: the one that really sleeps would have nobody to wake it.
+ * A waiter that gave up leaves its mark on its request. The next watcher must not take that mark
+ * for a sleeper: the thread that really sleeps would never be woken.
  */
 struct sleeper {
 	struct annex_qp *qp;
@@ -563,7 +563,7 @@ static unsigned int told(const struct annex_scheme *(*at)(unsigned int i))
 	return n;
 }
 
-/* Who names a scheme that is none learns those that there are. */
+/* The error of an unknown scheme lists all schemes. */
 static void schemes(void)
 {
 	struct annex_dev *dev;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The emulated controller as a whole: what it says of itself, its queue pairs, mapped memory.
+ * The emulated controller as a whole: Identify, queue pairs, mapped memory.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Data in memory that the process cannot load from or store to: addresses with nothing at them, and
- * a copier that knows where what they mean is.
+ * a copier that can translate them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -120,7 +120,7 @@ static void everywhere(void (*test)(struct far *f))
 }
 
 /*
- * Commands of random pieces, against a model of both memories: what is moved arrives, byte for
+ * Commands of random pieces, against a model of both memories: moved data arrives, byte for
  * byte, and nothing beside it changes.
  */
 struct model {
@@ -386,7 +386,7 @@ static void failing(void)
 	everywhere(failing_on);
 }
 
-/* What cannot be far: queues, lists, a part of a command's data. */
+/* Queues, lists and a part of a command's data cannot be far. */
 static void refused_on(struct far *f)
 {
 	struct annex_sqe dsm = {.opcode = ANNEX_NVM_DSM, .nsid = 1, .cdw11 = ANNEX_DSM_DEALLOCATE};
@@ -479,7 +479,7 @@ static void faults(void)
 	inject(&f, ANNEX_FAULT_LOSE);
 	host_submit(&f.h, 1, &sqe);
 	CU_ASSERT_FALSE(host_poll(&f.h, 1, &cqe));
-	CU_ASSERT(!f.hidden[512]); /* done, and nobody was told */
+	CU_ASSERT(!f.hidden[512]); /* done, without a completion */
 	inject(&f, ANNEX_FAULT_DELAY);
 	host_submit(&f.h, 1, &sqe);
 	CU_ASSERT_FALSE(host_poll(&f.h, 1, &cqe));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Injected faults, on memory and on a file: each does what it says, and no more than that.
+ * Injected faults, on memory and on a file: the effects of each.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void flip_on(int on_file)
 	char *p;
 
 	open_with(&h, path, on_file, "flip,after=1,count=2");
-	/* With what is not aligned, which a file's direct I/O does not take as it is. */
+	/* With unaligned data, which direct I/O of a file refuses. */
 	p = host_alloc(&h, 8192);
 	for (unsigned int i = 0; i < 4; i++) {
 		char *data = p + (i & 1) * 4;
@@ -323,7 +323,7 @@ static void removal(void)
 	removal_on(ON_FILE);
 }
 
-/* Deleting a queue ends what is held back in it. */
+/* Deleting a queue ends its held requests. */
 static void delete_ends(void)
 {
 	char path[HOST_PATH];

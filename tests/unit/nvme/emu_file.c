@@ -421,7 +421,7 @@ static void readers(void)
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &b), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(write, NULL, &w), 0);
 	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 7, 1), -EBUSY);
-	CU_ASSERT(strstr(annex_last_error(), "somebody else uses it") != NULL);
+	CU_ASSERT(strstr(annex_last_error(), "something else uses it") != NULL);
 	CU_ASSERT_EQUAL(annex_dev_claim_shared(w, 1, 7, 1), 0);
 	CU_ASSERT_EQUAL(annex_dev_claim_shared(w, 1, 2047, 2), -ENXIO);
 	annex_dev_close(a);
@@ -429,7 +429,7 @@ static void readers(void)
 	annex_dev_close(b);
 	CU_ASSERT_EQUAL(annex_dev_claim(w, 1, 7, 1), 0);
 	CU_ASSERT_EQUAL(annex_dev_open(read, NULL, &a), -EBUSY);
-	CU_ASSERT(strstr(annex_last_error(), "somebody else writes to it") != NULL);
+	CU_ASSERT(strstr(annex_last_error(), "something else writes to it") != NULL);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(write, NULL, &b), 0);
 	CU_ASSERT_EQUAL(annex_dev_claim_shared(b, 1, 0, 8), -EBUSY);
 	CU_ASSERT_EQUAL(annex_dev_claim_shared(b, 1, 0, 7), 0);

@@ -53,7 +53,7 @@ static unsigned int count_new(struct host *h, uint16_t qid)
 	unsigned int n = 0;
 
 	for (uint32_t i = q->head; n < q->depth; n++) {
-		/* Acquire: as who takes the entry. */
+		/* Acquire: as a host that reads the entry. */
 		if ((annex_atomic_load((uint32_t *)(uintptr_t)&q->cq[i].cid, ANNEX_ACQUIRE) >> 16 &
 		     1) != phase)
 			break;
@@ -86,13 +86,13 @@ static void full_completion_queue(void)
 	CU_ASSERT_EQUAL(host_create(&h, 1, 4), 0);
 	put_some(&h, 0, 3);
 	CU_ASSERT_EQUAL(count_new(&h, 1), 3);
-	/* No room for what comes of these before the first ones are taken. */
+	/* No room for their completions before the first ones are taken. */
 	put_some(&h, 3, 3);
 	CU_ASSERT_EQUAL(count_new(&h, 1), 3);
 	for (uint16_t i = 0; i < 6; i++) {
 		CU_ASSERT_FATAL(host_poll(&h, 1, &cqe));
 		CU_ASSERT_EQUAL(cqe.cid, i);
-		/* Nobody rings for a head; whoever looks again finds it. */
+		/* No doorbell call announces a head: the next pass finds it. */
 		h.ctrl->ops->assist(h.ctrl, 1);
 		CU_ASSERT(count_new(&h, 1) <= 3);
 	}

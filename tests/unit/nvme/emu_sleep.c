@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who runs the controller: sleeping, waking, many threads on one queue or on many.
+ * Threads that run the controller: sleeping, waking, many threads on one queue or on many.
  */
 #include <pthread.h>
 #include <sched.h>

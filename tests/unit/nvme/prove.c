@@ -49,7 +49,7 @@ static void begin(struct fixture *f, const char *fault)
 	}
 }
 
-/* Map it; whatever comes of that, it holds what it held, and nothing else is mapped. */
+/* Map it; in any case its contents stay, and nothing else is mapped. */
 static int try_map(struct fixture *f)
 {
 	unsigned char before[PAGE];

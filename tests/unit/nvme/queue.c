@@ -92,7 +92,7 @@ static bool fetch(struct bench *b, struct annex_sqe *sqe)
 	if (annex_atomic_load(&b->sq_doorbell, ANNEX_ACQUIRE) == b->sq_head)
 		return false;
 	*sqe = b->qp->sq[b->sq_head];
-	memset(&b->qp->sq[b->sq_head], 0xee, sizeof(*sqe)); /* nobody may need it any more */
+	memset(&b->qp->sq[b->sq_head], 0xee, sizeof(*sqe)); /* it must not be needed any more */
 	b->sq_head = (b->sq_head + 1) % b->qp->depth;
 	return true;
 }
@@ -430,7 +430,7 @@ static void malformed(void)
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), 0);
 }
 
-/* Who has waited long for an identifier gets the next one, before whoever comes by. */
+/* A thread that has waited long for an identifier gets the next one, before new threads. */
 struct patient {
 	struct bench *b;
 	uint64_t token;
@@ -472,7 +472,7 @@ static void long_wait(void)
 	CU_ASSERT_EQUAL(sqe.cdw10, 77);
 	post(&b, sqe.cid, 0, 0);
 	CU_ASSERT_EQUAL(annex_qp_wait(b.qp, p.token, &res, annex_deadline_ms(20000)), 0);
-	/* while somebody goes first, a free identifier is not for those who come by */
+	/* while a starving thread waits, new threads get no free identifier */
 	b.qp->starving = 1;
 	CU_ASSERT_EQUAL(annex_qp_submit(b.qp, &io, 1, &token, 0), -EAGAIN);
 	b.qp->starving = 0;
@@ -570,7 +570,7 @@ static void control(struct crowd *c)
 		if (over && !n)
 			break;
 		if (over)
-			annex_qp_process(c->b.qp); /* nobody else looks any more */
+			annex_qp_process(c->b.qp); /* the other threads have ended */
 		else
 			annex_qp_backoff(20);
 	}
@@ -601,7 +601,7 @@ static void crowd(void)
 			if (c.fetched[i] != 1)
 				c.wrong++;
 		CU_ASSERT_EQUAL(c.wrong, 0);
-		/* no identifier was lost by those who gave up */
+		/* threads that gave up lost no identifier */
 		for (uint32_t i = 0; i < depths[d] - 1; i++)
 			CU_ASSERT_EQUAL(c.b.qp->reqs[i].state & 7, ANNEX_REQ_FREE);
 		teardown(&c.b);

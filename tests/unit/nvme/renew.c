@@ -127,7 +127,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-/* An unmap of so many bytes of what is nobody's else. */
+/* Unmap so many bytes that only this test uses. */
 static void unmap_some(size_t bytes)
 {
 	uint64_t addr;

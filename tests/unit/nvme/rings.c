@@ -72,7 +72,7 @@ static void begin(struct fixture *f, const char *uri, uint32_t depth)
 	f->seen = mremap(f->there, 0, f->bytes, MREMAP_MAYMOVE);
 	CU_ASSERT_FATAL(f->seen != MAP_FAILED);
 	CU_ASSERT_FATAL(!mprotect(f->seen, f->bytes, PROT_READ | PROT_WRITE));
-	random_fill(&f->seed, f->seen, f->bytes); /* what was there before */
+	random_fill(&f->seed, f->seen, f->bytes); /* old contents */
 	CU_ASSERT_EQUAL_FATAL(annex_dev_map(f->dev, f->seen, f->bytes, &addr), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_alloc(f->dev, ANNEX_PLACE_PROVIDER, ANNEX_NVME_PAGE,
 					      &f->data, &f->data_addr),
@@ -182,12 +182,12 @@ static void zero_fails_test(void)
 	use(&f);
 	f.zero_err = -EIO;
 	CU_ASSERT_EQUAL(reset(&f), -ENODEV);
-	/* Nobody gets as far as the rings. */
+	/* No command reaches the rings. */
 	CU_ASSERT_EQUAL(transfer(&f, ANNEX_NVM_READ, 0), -ENODEV);
 	end(&f);
 }
 
-/* What the controller does not take: the reason stays what is said in the end. */
+/* The controller refuses the rings: the last error is the reason. */
 static void refused_test(void)
 {
 	struct fixture f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parts of a served device: data against a model, tables of parts, and who may do what.
+ * Parts of a served device: data against a model, tables of parts, and permissions.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -209,7 +209,7 @@ static void sizes(void)
 	serve_rig_remove(&r);
 }
 
-/* The contents of a part that was removed are nobody's business. */
+/* No client reads the data of a removed part. */
 static void zeroed(void)
 {
 	struct serve_rig r;
@@ -525,7 +525,7 @@ static void note(uint64_t done, uint64_t bytes)
 	tellings++;
 }
 
-/* A large part on a slow device: the one who adds it hears how far it has come, or does not. */
+/* A large part on a slow device: its creator reads the progress, or does not. */
 static void told_how_far(void)
 {
 	struct annex_serve_part part = {.name = "a", .bytes = 256 * MIB, .weight = 100};

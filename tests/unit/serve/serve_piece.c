@@ -93,7 +93,7 @@ static void settles(struct disk d, uint64_t bytes)
 		one_round(&p, &d, &seed, &t);
 	CU_ASSERT(t.at[at] >= ROUNDS * 9 / 10);
 	CU_ASSERT(t.at[at - 1] + t.at[at] + t.at[at + 1] >= ROUNDS * 99 / 100);
-	/* The bound is that of 99 of 100, of those that the device does not stall by itself. */
+	/* The bound is for 99 of 100 commands that the device does not stall by itself. */
 	CU_ASSERT(t.late * 1000 <= t.all * (10 + d.stalls + d.beside));
 }
 
@@ -121,7 +121,7 @@ static void noise(void)
 	settles((struct disk){.alone = 170 * US, .per_kib = 2600, .stalls = 40}, 64 * KIB);
 }
 
-/* Stalls that come beside others, whatever the size: smaller pieces would help nobody. */
+/* Stalls beside others at any size: smaller pieces would not help. */
 static void blameless(void)
 {
 	settles((struct disk){.alone = 170 * US, .per_kib = 10, .beside = 150}, PIECE_START);
@@ -153,7 +153,7 @@ static void check_bounds(const struct piece *p, uint64_t grain, uint64_t most)
 	CU_ASSERT_EQUAL(p->bytes % grain, 0);
 }
 
-/* Times that no device has, then those of one. */
+/* Impossible times, then the times of a device. */
 static void hostile(void)
 {
 	static const uint64_t times[] = {

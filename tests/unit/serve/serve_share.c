@@ -21,7 +21,7 @@
 #define RATE (8 * MIB)
 #define BURST_MS 50u        /* as docs/serve.md has it */
 #define LARGE (512u << 10)  /* what the device takes at once */
-#define BESIDE (128u << 10) /* likewise: of a piece beside who goes first */
+#define BESIDE (128u << 10) /* likewise: of a piece beside a priority client */
 
 static struct annex_serve_part usual(const char *name, uint64_t bytes)
 {
@@ -73,7 +73,7 @@ static int move(const struct user *u, uint8_t opcode)
 	return annex_dev_io(u->dev, io, PIECES, NULL);
 }
 
-/* Milliseconds that a rate asks for, without what may be moved at once, and before the last one. */
+/* Milliseconds by the rate, without the initial burst and the last command. */
 static uint64_t least_ms(uint64_t bytes)
 {
 	return (bytes - PIECE) * 1000 / RATE - BURST_MS;
@@ -107,7 +107,7 @@ static void limited(void)
 	memcpy(kept, slow.buf, MOVED);
 	start = annex_now();
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, write_all, &slow), 0);
-	/* Who has no rate moves more than that meanwhile. */
+	/* A client without a rate moves more than that meanwhile. */
 	for (unsigned int i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(move(&fast, ANNEX_NVM_WRITE), 0);
 	CU_ASSERT(serve_rig_part(&r, "a", &told) && told.moved < MOVED);
@@ -191,7 +191,7 @@ static void changed(void)
 	a.first = 1;
 	a.rate = 3 * MIB;
 	CU_ASSERT_EQUAL(annex_serve_set(r.path, &a), 0);
-	CU_ASSERT_EQUAL(move(&u, ANNEX_NVM_READ), 0); /* what it has opened, it has */
+	CU_ASSERT_EQUAL(move(&u, ANNEX_NVM_READ), 0); /* an open part stays usable */
 	close_user(&u);
 	serve_rig_stop(&r);
 	/* The table has all of it. */
@@ -375,5 +375,5 @@ static void adapts(void)
 }
 
 UNIT_SUITE(serve_share, {"a rate", limited}, {"waiting for a turn is no fault", waits},
-	   {"numbers that change", changed}, {"large commands beside who goes first", pieces},
+	   {"numbers that change", changed}, {"large commands beside a priority client", pieces},
 	   {"a piece that fails", piece_fails}, {"pieces follow the device", adapts})
