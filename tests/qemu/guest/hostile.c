@@ -49,7 +49,7 @@ static volatile uint32_t *doors, *shadow;
 static uint32_t tail, head, phase = 1;
 /* Admin commands of the module's since the controller was bound, the owner being the first. */
 static uint32_t sent;
-#define BIND_SENDS (shadow ? 4u : 3u) /* Set Features, Identify, Doorbell Buffer, Set Features */
+#define BIND_SENDS (shadow ? 3u : 2u) /* Set Features, Identify, Doorbell Buffer */
 #define RESET_SENDS (shadow ? 2u : 1u)
 
 __attribute__((noreturn)) static void broken(const char *words)
