@@ -127,9 +127,9 @@ void annex_page_end(struct annex_range *r)
  * page table and is not held stays so, so it is checked once.
  *
  * pgmap->ref does not tell: for MEMORY_DEVICE_GENERIC it counts one for each page from
- * memremap_pages() to memunmap_pages(), however many references the pages have. Page references of
- * holders never fall to 0, so page_free() is not called, and memunmap_pages() does not wait for
- * them.
+ * memremap_pages() to memunmap_pages(), however many references the pages have. When a holder's
+ * reference ends, the count of the page falls to 1 and not to 0, so the kernel calls no function of
+ * the pagemap, and memunmap_pages() does not wait for holders.
  */
 bool annex_page_idle(struct annex_range *r)
 {
