@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Prints what steps of the check have left in build/check (tests/step.sh):
 #
-#   check.sh step FILE.end   a step that has ended, in a line; of one that failed, what it said last
-#   check.sh times           the seconds of each step when it last ran, and those of processors
-#   check.sh end             what failed, once more, and the sum of all; fails if a step has
+#   check.sh step FILE.end   a line for a step that has ended; the last output of a failed one
+#   check.sh times           the seconds of each step's last run, and its processor seconds
+#   check.sh end             the failures once more, and the sum; fails if a step has failed
 #
 # BUILD comes from the Makefile.
 set -u

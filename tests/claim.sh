@@ -11,7 +11,7 @@ ok()
 	passed=$((passed + 1))
 }
 
-# fail WORDS [COMMAND...] - What is not so, and by which command.
+# fail WORDS [COMMAND...] - Count a false claim, and print it with its command and the log.
 fail()
 {
 	local words="$1"
@@ -21,7 +21,7 @@ fail()
 	claim_says | sed 's/^/    /'
 }
 
-# claim WORDS COMMAND... - The command succeeds; what it said is shown when it does not.
+# claim WORDS COMMAND... - The command succeeds; otherwise its output is shown.
 claim()
 {
 	local words="$1"
@@ -41,7 +41,7 @@ skip()
 	echo "skipped: $1"
 }
 
-# How a command is run, and what is worth showing of its log; a runner may have its own.
+# Run a command; show the useful part of its log. A runner may have functions of its own.
 claim_run()
 {
 	"$@" >"$claim_log" 2>&1

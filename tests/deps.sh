@@ -120,7 +120,7 @@ root=()
 if [ "$(id -u)" -ne 0 ]; then
 	problem=
 	root=(sudo)
-	# Ask for a password only where somebody can type one.
+	# Ask for a password only on a terminal.
 	if ! command -v sudo >/dev/null; then
 		problem="neither root nor sudo"
 	elif ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then

@@ -64,7 +64,7 @@ without_debug()
 
 read_by_tests='^(ANNEX_[A-Z]+|CXL(_[A-Z]+)?|KERNEL|IOMMU|NVME|NAMESPACES|PAIR|QEMU|CPU|MEM'
 read_by_tests+='|ALL|HALF|LONG|APPEND|COUNTED)='
-# What runs programs and builds them, and variables that tests read.
+# Programs that run and build others, and variables that tests read.
 surroundings()
 {
 	uname -r
@@ -110,7 +110,7 @@ if [ -n "$of" ] && [ "$of" = "$(sed -n 1p "$at.passed" 2>/dev/null)" ]; then
 fi
 rm -f "$at.passed" "$at.end"
 [ -z "${V:-}" ] || echo "+ $*"
-# What runs in the background does not hear a Ctrl-C by itself.
+# A background job does not receive Ctrl-C by itself.
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 timeout -k 10 "$limit" "$@" </dev/null >"$at.log" 2>&1 &
 wait $!
