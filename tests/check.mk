@@ -122,12 +122,13 @@ model_rooms := $(notdir $(patsubst %/,%,$(wildcard tests/models/unit/*/)))
 model_parts := $(patsubst tests/models/tool/part_%.sh,%,$(filter tests/models/%,$(parts)))
 model_fuzzed := $(patsubst tests/models/fuzz/fuzz_%.c,%,$(filter tests/models/%,$(FUZZ_SRC)))
 model_benches := bench-ndp bench-cxl bench-fs bench-query
-# Both gates, the longest first, since the last steps run alone. TSan takes minutes for rooms fs and
-# ssd, most of whose tests have one thread: check-all has these.
+# TSan takes minutes for rooms fs and ssd, most of whose tests have one thread: check-all has these.
+thread_gate := $(filter-out fs ssd,$(thread_rooms))
+# Both gates, the longest first, since the last steps run alone.
 user_exec := exec exec_made
 user_migrate := mem mem_faults mem_share mem_signal mem_threads mem_trouble
 gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 \
-	$(addprefix thread/unit/,$(filter-out $(model_rooms),$(thread_rooms))) \
+	$(addprefix thread/unit/,$(filter-out $(model_rooms),$(thread_gate))) \
 	$(addprefix sane/unit/,$(filter-out $(model_rooms),$(UNIT_ROOMS))) module \
 	$(addprefix sane/tool/,$(filter-out $(model_parts),$(hostile))) promela tidy cuda \
 	style twin \
@@ -137,7 +138,7 @@ gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 \
 	$(addprefix unit-contained/,exec migrate) \
 	$(filter-out bench-qemu figures-% $(model_benches),$(benches)) install seeds rooms
 gate_models := $(addprefix sane/unit/,$(filter $(model_rooms),$(UNIT_ROOMS))) \
-	$(addprefix thread/unit/,$(filter-out fs ssd,$(filter $(model_rooms),$(thread_rooms)))) \
+	$(addprefix thread/unit/,$(filter $(model_rooms),$(thread_gate))) \
 	$(addprefix sane/tool/,$(filter $(model_parts),$(hostile))) kernels-qemu \
 	$(addprefix fuzz/,$(filter $(model_fuzzed),$(fuzzed))) \
 	$(addprefix tool/,$(filter $(model_parts),$(friendly))) \
@@ -157,7 +158,7 @@ gate_models := $(addprefix check/,$(gate_models))
 gate := $(gate_product) $(filter-out $(gate_product),$(gate_models))
 more := $(addprefix check/,$(more))
 builds := $(addprefix built/,gcc sane thread)
-.PHONY: $(gate) $(more) $(builds) built/asan built/arm64
+.PHONY: $(gate) $(more) $(builds) built/asan built/thread-all built/arm64
 # When all are run, they begin in their order, after the builds.
 first =
 $(gate) $(more): | $(first)
@@ -166,13 +167,17 @@ built/gcc:
 	+$(call step,build: gcc,1800,,$(submake) CC=gcc all unit tool-build reached bench-build \
 		rv-build ndp-build guest-build)
 built/sane:
-	+$(call step,build: clang$(comma) sanitizers,1800,,$(submake) CC=clang SAN=fuzzer all unit \
+	+$(call step,build: clang$(comma) sanitizers,1800,,$(submake) CC=clang SAN=fuzzer unit \
 		tool-build reached fuzz-build)
 built/asan:
 	+$(call step,build: gcc$(comma) sanitizers,1800,,$(submake) CC=gcc \
 		SAN=address$(comma)undefined all unit tool-build)
+# The programs that the gate runs, and all.
 built/thread:
-	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread unit)
+	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread \
+		$(thread_gate:%=$(tsan)/unit-%))
+built/thread-all: | $(filter built/thread,$(first))
+	+$(call step,build: gcc$(comma) threads$(comma) all,1800,,$(submake) CC=gcc SAN=thread unit)
 built/arm64:
 	$(call step,build: arm64,3600,,tests/unit/arm64.sh build)
 
@@ -272,10 +277,12 @@ check/asan/unit: built/asan
 	$(call step,unit tests: gcc sanitizers,1200,,tests/unit/run.sh $(asan))
 check/asan/tool: built/asan
 	$(call step,tool tests: gcc sanitizers,1200,,tests/tool/run.sh $(asan)/annex)
-$(addprefix check/thread/unit/,$(thread_rooms)): check/thread/unit/%: built/thread
+$(addprefix check/thread/unit/,$(thread_gate)): built/thread
+$(addprefix check/thread/unit/,fs ssd): built/thread-all
+$(addprefix check/thread/unit/,$(thread_rooms)): check/thread/unit/%:
 	$(call step,unit tests$(comma) threads: $*,1200,$(tsan)/unit-$*,$(fixed) $(tsan)/unit-$* \
 		$(filter-out $(not_threads),$(suites_$*)))
-check/thread/unit-all: built/thread
+check/thread/unit-all: built/thread-all
 	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) tests/unit/run.sh $(tsan))
 check/clang:
 	+$(call step,build: clang,1800,,$(submake) CC=clang all unit)
@@ -289,11 +296,12 @@ check/guests-nvme-6.12: check/guests-nvme-%: built/gcc | $(BUILD)/qemu/kernel/%/
 check/guests-cxl-6.12: check/guests-cxl-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: CXL$(comma) $*,2400,$(call guest_inputs,$*),env HALF=cxl KERNEL=$* \
 		tests/qemu/run.sh)
-# On the oldest and the newest kernel once what differs between kernels.
-differs := boot bind hostile view hdm hdmnvme hdmroom ngblocks nghold ngunplug
+# On the oldest and the newest kernel once what differs most between kernels; check-all has the rest.
+differs_most := boot bind view hdm hdmnvme ngblocks
+differs := $(differs_most) hostile hdmroom nghold ngunplug
 check/guests-6.1 check/guests-7.3: check/guests-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: $*,1800,$(call guest_inputs,$*),\
-		tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 $(differs))
+		tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 $(differs_most))
 # And with what differs between emulators.
 check/guests-7.2: built/gcc
 	$(call step,guests: 7.2 on QEMU 11.1,3600,,env QEMU=11.1 CXL_SHAPE=tree \

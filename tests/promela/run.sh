@@ -88,11 +88,12 @@ if ! command -v spin >/dev/null; then
 fi
 
 small="-DDEPTH=3 -DSUBMITTERS=2"
-hold depth2-3submitters queue.pml "-DCOMMANDS=5"
+hold depth2-3submitters queue.pml "-DCOMMANDS=4"
+[ "${ALL:-0}" != 1 ] || hold depth2-3submitters-5commands queue.pml "-DCOMMANDS=5"
 hold depth2-counters-wrap queue.pml "-DCOMMANDS=4 -DTURNS=4 -DSTART=3"
 hold depth2-fair-runs-end queue.pml "-DCOMMANDS=4" live
 [ "${ALL:-0}" != 1 ] || hold depth3-3submitters queue.pml "-DDEPTH=3 -DCOMMANDS=3 -DPATIENT"
-hold depth3-2submitters queue.pml "$small -DCOMMANDS=3"
+[ "${ALL:-0}" != 1 ] || hold depth3-2submitters queue.pml "$small -DCOMMANDS=3"
 [ "${ALL:-0}" != 1 ] || hold depth3-counters-wrap queue.pml \
 	"$small -DCOMMANDS=4 -DPATIENT -DTURNS=4 -DSTART=3"
 hold depth3-batches queue.pml "$small -DCOMMANDS=2 -DBATCH=2"
