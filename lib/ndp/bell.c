@@ -45,7 +45,7 @@ void annex_bell_ring(const struct bell *b)
 {
 	uint64_t one = 1;
 
-	/* A full pipe has been rung already; a side that is gone needs no ring. */
+	/* Ignore errors: a full pipe has been rung already, and a closed side needs no ring. */
 	if (b->socket)
 		(void)send(b->out, &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else if (write(b->out, &one, sizeof(one)) < 0)
@@ -57,11 +57,11 @@ bool annex_bell_drain(const struct bell *b)
 	char rings[256];
 
 	if (!b->socket) {
-		(void)!THREAD_KEPT(read(b->in, rings,
-					sizeof(uint64_t))); /* nothing: somebody else was faster */
+		/* It fails if another thread was faster. */
+		(void)!THREAD_KEPT(read(b->in, rings, sizeof(uint64_t)));
 		return true;
 	}
-	/* Once: whoever rings without end must not keep us here. */
+	/* Only once: the other side may ring without end. */
 	return THREAD_KEPT(recv(b->in, rings, sizeof(rings), MSG_DONTWAIT)) != 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two sides that wake each other by a file descriptor: eventfds within a process, a socket between
- * processes. An eventfd's flags are shared by all who have it, so another process could make
- * ringing it block; on a socket each call says for itself that it must not.
+ * Two sides that wake each other by file descriptors: eventfds within a process, a socket between
+ * processes. All users of an eventfd share its flags, so another process could make a write block;
+ * on a socket each call has MSG_DONTWAIT.
  */
 #ifndef ANNEX_NDP_BELL_H
 #define ANNEX_NDP_BELL_H
@@ -11,8 +11,9 @@
 
 /*
  * struct bell - One side.
- * @in: readable when the other side rang.
- * @out: what rings there.
+ * @in: readable after the other side has rung.
+ * @out: written to ring the other side.
+ * @socket: both are a socket.
  */
 struct bell {
 	int in;
@@ -22,13 +23,12 @@ struct bell {
 
 #define BELL_NONE ((struct bell){-1, -1, false})
 
-/* annex_bell_pair() - Make both sides; with @socket one of them goes to another process. 0 or
- * -errno. */
+/* annex_bell_pair() - Make both sides; @socket: for different processes. 0 or a negative errno. */
 int annex_bell_pair(struct bell *a, struct bell *b, bool socket);
 
 /*
- * annex_bell_ring(), annex_bell_drain() - Never block. Rings that were not drained are one.
- * annex_bell_drain(): false: the other side is closed, for good.
+ * annex_bell_ring(), annex_bell_drain() - These never block. Rings before a drain count as one.
+ * annex_bell_drain(): false: the other side is closed.
  */
 void annex_bell_ring(const struct bell *b);
 bool annex_bell_drain(const struct bell *b);

@@ -8,7 +8,7 @@
 #include "elf.h"
 #include "core/log.h"
 
-#define HEADERS 64u /* program headers, at most */
+#define HEADERS 64u /* most program headers */
 
 static int check_ident(const unsigned char *ident, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RISC-V executables: which bytes of a file go where. Every segment is checked to be inside of the
- * file and sane, so that the loader need not check again.
+ * RISC-V executables: their segments. Every segment is verified to be within the file and valid, so
+ * that loaders need no checks.
  */
 #ifndef ANNEX_NDP_ELF_H
 #define ANNEX_NDP_ELF_H
@@ -11,16 +11,16 @@
 #include <stdint.h>
 
 #define ANNEX_ELF_SEGMENTS 16
-#define ANNEX_ELF_TOP (1ull << 38)   /* no segment reaches beyond */
-#define ANNEX_ELF_IMAGE (1ull << 30) /* bytes from the first segment to the last one's end */
+#define ANNEX_ELF_TOP (1ull << 38)   /* limit of addresses */
+#define ANNEX_ELF_IMAGE (1ull << 30) /* most bytes from the first segment to the end of the last */
 
 /**
- * struct annex_elf - Segments in the order of their addresses, none of which overlap.
+ * struct annex_elf - Segments in the order of their addresses, without overlaps.
  * @entry: address of the first instruction.
  * @low: address of the first byte of memory.
- * @high: address behind the last byte.
+ * @high: address after the last byte.
  * @nsegments: number of segments.
- * @pie: it may be moved, by a multiple of a page.
+ * @pie: it can be loaded elsewhere, at a distance of whole pages.
  * @segment: the segments.
  */
 struct annex_elf {
@@ -41,7 +41,7 @@ struct annex_elf {
  * annex_elf_parse() - Read the headers of a static executable (ET_EXEC, or ET_DYN that needs no
  * dynamic linker), whose @bytes are at @file.
  *
- * Return: 0; -ENOEXEC (not an executable of this kind); -EINVAL (it contradicts itself); -E2BIG.
+ * Return: 0; -ENOEXEC (not an executable of this kind); -EINVAL (inconsistent headers); -E2BIG.
  */
 int annex_elf_parse(const void *file, size_t bytes, struct annex_elf *out);
 

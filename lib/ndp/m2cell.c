@@ -6,7 +6,7 @@
 #include "core/crc32c.h"
 #include "m2cell.h"
 
-/* A sanitizer does not know that what one instruction stores is atomic to the other side. */
+/* Sanitizers do not know that a vector store is atomic for the other side. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define M2_SANITIZED 1
@@ -40,7 +40,7 @@ unsigned int annex_m2_rest(uint32_t function, const uint64_t *payload, uint32_t 
 	return launch.args > room && launch.args <= room + stride ? stride / 8 : 0;
 }
 
-/* Word by word, in order but for the last one: relaxed, since that one orders them. */
+/* Store word by word, relaxed: the word of the cell, which is stored last, orders them. */
 static void store_words(char *cell, const uint64_t *words, unsigned int n)
 {
 	uint64_t *to = (uint64_t *)(void *)cell;
@@ -59,9 +59,9 @@ static void load_words(const char *cell, uint64_t *words, unsigned int n)
 }
 
 /*
- * Releases the payload to who acquires the word. Sequentially consistent where annex_m2_fence() is
- * nothing: who stores then looks whether the other side sleeps, and that side says so before it
- * looks at the word for the last time: one of them sees the other.
+ * Release: the payload before the word. Sequentially consistent where annex_m2_fence() is empty:
+ * the storing side then checks whether the other side sleeps, which announces that before it checks
+ * the word for the last time. So at least one of them sees the other's store.
  */
 static void store_by_words(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word)
 {
@@ -72,8 +72,8 @@ static void store_by_words(char *cell, uint32_t stride, const uint64_t *payload,
 static uint64_t load_by_words(const char *cell, uint32_t stride, uint64_t *all)
 {
 	const char *at = cell + stride - sizeof(uint64_t);
-	/* Acquires the payload from who stored the word; sequentially consistent, since it may be
-	 * the last look before sleeping. */
+	/* Acquire: the payload was stored before the word. Sequentially consistent, since this may
+	 * be the last check before sleeping. */
 	uint64_t word = annex_atomic_load((const uint64_t *)(const void *)at, ANNEX_SEQ_CST);
 
 	load_words(cell, all, stride / 8 - 1);
@@ -82,7 +82,7 @@ static uint64_t load_by_words(const char *cell, uint32_t stride, uint64_t *all)
 }
 
 #if defined(__x86_64__) && !defined(M2_SANITIZED)
-/* x86 keeps stores in order, and loads; this keeps the compiler from changing it. */
+/* x86 keeps the order of stores and of loads; this keeps the compiler from changing it. */
 #define IN_ORDER() __asm__ volatile("" ::: "memory")
 
 __attribute__((target("avx"))) static void store32(char *cell, const uint64_t *all, uint32_t bytes)
@@ -105,7 +105,7 @@ __attribute__((target("avx512f"))) static void store64(char *cell, const uint64_
 	IN_ORDER();
 }
 
-/* From the end on, so that the word is first. */
+/* Load from the end on, so that the word is first. */
 __attribute__((target("avx"))) static void load32(const char *cell, uint64_t *all, uint32_t bytes)
 {
 	for (uint32_t at = bytes; at; at -= 32) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cells of M2func (annex/m2wire.h) as both sides store and load them, and where they are.
+ * Cells of M2func (annex/m2wire.h): their offsets, and how both sides store and load them.
  */
 #ifndef ANNEX_NDP_M2CELL_H
 #define ANNEX_NDP_M2CELL_H
@@ -11,14 +11,14 @@
 
 #define M2_WORDS (ANNEX_M2_STRIDE_MAX / 8)
 
-/* struct m2_layout - Of a region with @kernels records. */
+/* struct m2_layout - Layout of a region with @kernels records. */
 struct m2_layout {
 	uint32_t stride;
 	uint32_t slots;
 	uint32_t kernels;
 };
 
-/* annex_m2_layout_right() - Whether stride and slots are what the protocol allows. */
+/* annex_m2_layout_right() - Whether the protocol allows this stride and number of slots. */
 bool annex_m2_layout_right(const struct m2_layout *l);
 
 static inline uint64_t m2_cells_at(void)
@@ -48,7 +48,7 @@ static inline uint64_t m2_bytes(const struct m2_layout *l)
 	return m2_doors_at(l) + sizeof(struct annex_m2_doors);
 }
 
-/* m2_next() - The number after @seq; 0 is none. */
+/* m2_next() - The number after @seq, which is never 0. */
 static inline uint32_t m2_next(uint32_t seq)
 {
 	return seq + 1 ? seq + 1 : 1;
@@ -59,7 +59,7 @@ static inline uint64_t *m2_word_of(char *cell, uint32_t stride)
 	return (uint64_t *)(void *)(cell + stride - sizeof(uint64_t));
 }
 
-/* m2_word_half() - The half of a word in memory that an answer changes: for futexes. */
+/* m2_word_half() - The half of a word that an answer changes, for futexes. */
 static inline uint32_t *m2_word_half(uint64_t *word)
 {
 	return (uint32_t *)word + 1;
@@ -69,16 +69,16 @@ static inline uint32_t *m2_word_half(uint64_t *word)
 uint64_t annex_m2_word(const uint64_t *payload, unsigned int n, uint32_t seq, bool answer);
 
 /*
- * annex_m2_rest() - How many words of a launch's arguments lie in the slot's last cell, since its
- * own cell, with @payload, has no room for them.
+ * annex_m2_rest() - Number of words of a launch's arguments in the slot's cell ANNEX_M2_REST,
+ * because they do not fit in its own cell, with @payload.
  */
 unsigned int annex_m2_rest(uint32_t function, const uint64_t *payload, uint32_t stride);
 
 /*
- * annex_m2_store_cell() - Payload first, its word last, by as few instructions as this processor
- * has for that stride: one where a vector register is as large. Before one looks whether the other
- * side sleeps,
- * annex_m2_fence(). annex_m2_store_rest() - A cell without a word: whose word comes later tells.
+ * annex_m2_store_cell() - Store the payload first and the word last, by as few instructions as
+ * possible: one if a vector register has the size of the cell.
+ * annex_m2_store_rest() - Store a cell without a word, before the word of another cell.
+ * annex_m2_fence() - Order a store before the check whether the other side sleeps.
  */
 void annex_m2_store_cell(char *cell, uint32_t stride, const uint64_t *payload, uint64_t word);
 void annex_m2_store_rest(char *cell, uint32_t stride, const uint64_t *words);
@@ -86,8 +86,8 @@ void annex_m2_fence(void);
 
 /*
  * annex_m2_load_cell() - Load the word, and all bytes of the cell to @all, by as few instructions
- * likewise: the other side may be writing it, which the checksum tells.
- * annex_m2_load_rest() - Load a cell that has no word.
+ * as possible. The checksum detects a concurrent store by the other side. annex_m2_load_rest() -
+ * Load a cell without a word.
  */
 uint64_t annex_m2_load_cell(const char *cell, uint32_t stride, uint64_t *all);
 void annex_m2_load_rest(const char *cell, uint32_t stride, uint64_t *words);

@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "symbol.h"
 
-#define SYMBOLS (1u << 16) /* at most: each name is looked for in all of them */
+#define SYMBOLS (1u << 16) /* most symbols, which are searched one by one */
 
 static bool inside(const Elf64_Shdr *s, size_t bytes)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One call: a slot, a store, an answer. A call that was torn or lost on the way was not carried
- * out, so it is stored again.
+ * A call: a slot, a store, an answer. A torn or lost call was not carried out, so it is stored
+ * again.
  */
 #include <errno.h>
 #include "core/log.h"
@@ -11,7 +11,7 @@ int m2_usable(struct annex_m2 *m2)
 {
 	if (!*m2->mine)
 		return annex_fail(-ECHILD, "M2func: opened before fork(): open it in the child");
-	/* Acquire, with who saw it; the head's own word as in m2_down(). */
+	/* Acquire: pairs with the thread that set it; the head's word as in m2_down(). */
 	if (annex_atomic_load(&m2->gone, ANNEX_ACQUIRE))
 		return annex_fail(-ENODEV, "M2func: the device is gone");
 	return 0;

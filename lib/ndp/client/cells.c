@@ -55,7 +55,8 @@ void m2_wake_device(struct annex_m2 *m2)
 	uint32_t asleep = 1;
 
 	annex_m2_fence();
-	/* Sequentially consistent, with what was stored before the fence. One of many rings. */
+	/* Sequentially consistent with the stores before the fence. One of several threads
+	 * rings. */
 	if (annex_atomic_load(&m2->doors->asleep, ANNEX_SEQ_CST) &&
 	    annex_atomic_cas(&m2->doors->asleep, &asleep, 0u, ANNEX_SEQ_CST))
 		annex_bell_ring(&m2->bell);
@@ -73,11 +74,10 @@ void m2_rest(struct m2_call *call, uint64_t until)
 		THREAD_KEPT(nanosleep(&nap, NULL));
 		return;
 	}
-	/* Counted before the last look; the device stores the answer before it looks at the count.
-	 */
+	/* Count before the last check; the device stores the answer before it loads the count. */
 	annex_atomic_add(&m2->doors->sleepers, 1u, ANNEX_SEQ_CST);
 	if (annex_atomic_load(word, ANNEX_SEQ_CST) == call->word)
 		futex_sleep(m2_word_half(word), (uint32_t)(call->word >> 32), until, true);
-	/* Relaxed: who sees it too late wakes nobody. */
+	/* Relaxed: a stale count only costs the device a needless wake-up. */
 	annex_atomic_sub(&m2->doors->sleepers, 1u, ANNEX_RELAXED);
 }

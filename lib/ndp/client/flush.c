@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cache lines written back and dropped, for a device that does not see the host's caches. Not by
- * the instructions that keep a line (clwb): what a kernel writes must be read from memory
- * afterwards.
+ * Writing back and invalidating cache lines, for a device that is not coherent with the host's
+ * caches. clwb is not used, since it keeps the line: results of a kernel must be read from memory.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +33,7 @@ static void drop(char *at)
 		__asm__ volatile("clflush %0" : "+m"(*(volatile char *)at));
 }
 
-/* clflushopt is ordered by fences only, with stores before and after (Intel SDM, volume 2). */
+/* Only fences order clflushopt with stores before and after it (Intel SDM, volume 2). */
 static void fence(void)
 {
 	__asm__ volatile("mfence" ::: "memory");

@@ -13,7 +13,7 @@
 #define NAP_LEAST 10000u /* ns */
 #define NAP_MOST (2 * ANNEX_NSEC_PER_MSEC)
 #define LOOKS 32u    /* polls before the first nap */
-#define LAST_MS 100u /* that a call may take which is made when time is up */
+#define LAST_MS 100u /* time limit of the last poll, after the deadline */
 
 int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end)
 {
@@ -32,7 +32,7 @@ int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m
 			  (ull)a->pc, strerror((int)-a->value), (ull)a->addr);
 }
 
-/* A function that has nothing behind its payload, and answers 0. */
+/* Call a function without arguments after its payload, whose answer is 0. */
 static int call(struct annex_m2 *m2, enum annex_m2_function function, const char *what,
 		const void *payload, size_t bytes, struct annex_m2_answer *a)
 {
@@ -85,7 +85,7 @@ static void nap(uint64_t ns)
 	THREAD_KEPT(nanosleep(&ts, NULL));
 }
 
-/* In time with what was waited for so far; not beyond @until. */
+/* Sleep in proportion to the time waited so far, at most until @until. */
 static void nap_after(uint64_t since, uint64_t until)
 {
 	uint64_t now = annex_now(), ns = (now - since) / 8;
@@ -96,7 +96,7 @@ static void nap_after(uint64_t since, uint64_t until)
 		nap(ns < until - now ? ns : until - now);
 }
 
-/* @deadline, but time for one call that is only made now. */
+/* The later of @deadline and the time limit of a call that begins now. */
 static uint64_t not_before(uint64_t deadline)
 {
 	uint64_t least = annex_deadline_ms(LAST_MS);
@@ -150,7 +150,7 @@ int annex_m2_run(struct annex_m2 *m2, uint32_t id, const void *pool, uint64_t by
 	return err ? err : m2_verdict("launch", &a, end);
 }
 
-/* Until @deadline; 0: as options say. */
+/* Poll until @deadline; 0: timeout of the options. */
 static int poll_until(struct annex_m2 *m2, uint64_t instance, uint64_t deadline,
 		      struct annex_m2_answer *a)
 {

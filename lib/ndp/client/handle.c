@@ -35,7 +35,7 @@ static int check_opts(struct annex_m2 *m2)
 	return 0;
 }
 
-/* Make a page that is wiped by fork(), so that no call needs a system call to detect a child. */
+/* Make a page that fork() clears, so that calls detect a child without a system call. */
 static int make_mine(struct annex_m2 *m2)
 {
 	void *page = mmap(NULL, ANNEX_M2_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

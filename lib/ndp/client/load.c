@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels from ELF files: their segments, as they would lie in memory, behind the head of an image.
+ * Kernels from ELF files. An image is a head, followed by the segments in their layout in memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "load.h"
 #include "m2.h"
 
-/* A number that the kernel says of itself; 0 where it does not. */
+/* A number that the kernel declares; 0 if it does not. */
 static int read_number(const struct annex_symbols *s, const char *name, uint64_t most,
 		       uint64_t *value)
 {
@@ -46,7 +46,7 @@ static int read_needs(const struct annex_symbols *s, struct annex_m2_needs *need
 	return err;
 }
 
-/* The offset in the image of an entry; 0: there is none. */
+/* The offset in the image of an entry point; 0: none. */
 static int read_entry(const struct m2_program *p, const struct annex_symbols *s, const char *name,
 		      uint32_t *offset)
 {
@@ -103,7 +103,7 @@ int annex_m2_program_read(const void *file, size_t bytes, struct m2_program *out
 		err = annex_symbols_find_table(file, bytes, &s);
 	if (err)
 		return err;
-	/* Alignments of up to a cache line in the file are kept. */
+	/* Keep alignments of up to a cache line. */
 	out->base = (uint32_t)(sizeof(out->image) + out->elf.low % ANNEX_HDM_LINE);
 	whole = out->base + (out->elf.high - out->elf.low) + 7;
 	if (whole > ANNEX_M2_IMAGE_MAX)
@@ -126,7 +126,7 @@ void annex_m2_program_place(const struct m2_program *p, const void *file, char *
 	}
 }
 
-/* Its memory is the handle's of the range. */
+/* Place and register a kernel, in memory of the range's handle. */
 static int place(struct annex_m2 *m2, struct annex_m2_kernel *k, const struct m2_program *p,
 		 const void *file)
 {
@@ -138,7 +138,7 @@ static int place(struct annex_m2 *m2, struct annex_m2_kernel *k, const struct m2
 	err = m2->head.coherent ? 0 : annex_m2_flush(k->image, k->bytes);
 	if (!err)
 		err = annex_m2_register(m2, k->image, &p->needs, &k->id);
-	/* A call without an answer may still be carried out, and read the image then. */
+	/* A call that timed out may still be carried out, and read the image. */
 	if (err && err != -ETIMEDOUT && err != -EIO)
 		annex_hdm_free(k->hdm, k->image);
 	return err;
@@ -177,7 +177,7 @@ int annex_m2_unload(struct annex_m2 *m2, struct annex_m2_kernel *kernel)
 	if (!kernel)
 		return 0;
 	err = annex_m2_unregister(m2, kernel->id);
-	/* It may have been done by a call that was not answered in time. */
+	/* -ENOENT: an earlier call that timed out may have unregistered it. */
 	if (err && err != -ENODEV && err != -ENOENT)
 		return err;
 	err = annex_hdm_free(kernel->hdm, kernel->image);

@@ -6,9 +6,11 @@
 #include "ndp/elf.h"
 
 /*
- * struct m2_program - A kernel in an ELF file, looked at: what its image will be.
- * @image: its head.
- * @base: where the byte at @elf.low goes, from the image's beginning.
+ * struct m2_program - A kernel in an ELF file, parsed.
+ * @elf: its segments.
+ * @image: head of its image.
+ * @needs: resources that it needs.
+ * @base: offset in the image of the byte at @elf.low.
  */
 struct m2_program {
 	struct annex_elf elf;
@@ -20,7 +22,7 @@ struct m2_program {
 /* annex_m2_program_read() - 0; -ENOEXEC, -EINVAL, -E2BIG. */
 int annex_m2_program_read(const void *file, size_t bytes, struct m2_program *out);
 
-/* annex_m2_program_place() - Its image, at @to, where @out->image.bytes fit. */
+/* annex_m2_program_place() - Write the image to @to, which has room for @p->image.bytes. */
 void annex_m2_program_place(const struct m2_program *p, const void *file, char *to);
 
 #endif

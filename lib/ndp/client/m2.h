@@ -14,9 +14,9 @@
 #define M2_LINE 64
 
 /*
- * struct m2_slot - The state of one thread's call, on a cache line of its own.
+ * struct m2_slot - State of one thread's call, on a cache line of its own.
  * @state: enum m2_slot_state.
- * @stuck: the function whose answer did not come in time.
+ * @stuck: the function whose answer was late.
  * @seq: number of each cell's last call.
  */
 struct m2_slot {
@@ -29,7 +29,7 @@ enum m2_slot_state { M2_FREE, M2_TAKEN, M2_STUCK };
 
 struct annex_m2;
 
-/* struct m2_text - A payload, and behind it @nmore bytes of arguments. */
+/* struct m2_text - A payload of @bytes, followed by @nargs bytes of arguments. */
 struct m2_text {
 	const void *payload;
 	size_t bytes;
@@ -37,15 +37,22 @@ struct m2_text {
 	size_t nargs;
 };
 
-/* struct m2_heart - When the device's heart was seen to beat. */
+/* struct m2_heart - The device's last heartbeat, and the time at which it was seen. */
 struct m2_heart {
 	uint64_t beat, at;
 };
 
 /*
- * struct m2_call - A call under way.
- * @tries: how often it was stored.
- * @deadline: 0: it begins when a clock is first looked at.
+ * struct m2_call - A call in flight.
+ * @m2: the client.
+ * @slot: its slot.
+ * @function: its function.
+ * @tries: number of times that it was stored.
+ * @deadline: its deadline; 0: set at the first reading of the clock.
+ * @word: the word of its cell.
+ * @text: payload and arguments.
+ * @heart: the device's heartbeat.
+ * @answer: the answer.
  */
 struct m2_call {
 	struct annex_m2 *m2;
@@ -61,9 +68,11 @@ struct m2_call {
 
 /*
  * struct m2_link - The other side of a handle: a device in this process, or a server.
- * @down: the other side is no more.
+ * @map: map memory for the device.
+ * @unmap: unmap it.
+ * @down: whether the other side is gone.
  * @close: release it, and the region.
- * @nap_ns: nothing wakes who waits: how long to sleep between looks; 0: the device does.
+ * @nap_ns: time between polls if the device cannot wake waiting threads; 0: it can.
  */
 struct m2_link {
 	int (*map)(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
@@ -76,12 +85,19 @@ struct m2_link {
 
 /*
  * struct annex_m2 - A client's handle of a near-data device.
- * @opts: the options, defaults filled in.
- * @head: the head of the region as it was when the device was opened.
+ * @opts: the options, with defaults.
+ * @head: copy of the region's head from the open.
+ * @layout: layout of the region.
+ * @link: operations of the other side.
+ * @behind: state of @link.
+ * @region: the region.
+ * @doors: the words by which both sides sleep, in the region.
+ * @bell: wakes the device.
  * @mine: 1; 0 in a child of fork().
- * @gone: the device was seen to have gone.
- * @released: futex word: changes when a slot is given back.
- * @waiters: threads that wait for a slot.
+ * @gone: the device is known to be gone.
+ * @slot: state of each slot.
+ * @released: futex word: changes when a slot is freed.
+ * @waiters: number of threads that wait for a slot.
  */
 struct annex_m2 {
 	struct annex_m2_opts opts;
@@ -110,17 +126,19 @@ int m2_open_remote(const char *uri, const struct annex_m2_opts *opts, struct ann
 int m2_open_pci(const char *uri, const struct annex_m2_opts *opts, struct annex_m2 **out);
 
 /*
- * slot.c: m2_slot_take() - Take a slot for this call: -EBUSY when all are taken, with @wait only at
- * the call's deadline, else at once and without a line; -ENODEV.
- * m2_slot_give() - Give it back; with @stuck it stays taken, since an answer may still come.
+ * slot.c: m2_slot_take() - Take a slot for this call. -EBUSY if all are taken: with @wait only at
+ * the call's deadline, otherwise at once and without a message; -ENODEV. m2_slot_give() - Free it;
+ * with @stuck it stays taken, since an answer may still arrive.
  */
 int m2_slot_take(struct m2_call *call, bool wait);
 void m2_slot_give(const struct m2_call *call, bool stuck);
 
 /*
- * call.c: m2_call_until() - One function of Table II, until @deadline; 0: as options say. 0 and the
- * answer, whatever it says; -EINVAL (no room), -EBUSY, -ETIMEDOUT, -ENODEV, -ECHILD, -EIO.
- * m2_call() - With a payload of @bytes and what @args has behind it, as options say.
+ * call.c: m2_call_until() - Call a function of Table II, until @deadline; 0: timeout of the
+ * options.
+ * Return: 0 and the answer, also if that is an error; -EINVAL (no room), -EBUSY, -ETIMEDOUT,
+ * -ENODEV, -ECHILD, -EIO. m2_call() - The same with a payload, followed by @args, and the timeout
+ * of the options.
  */
 int m2_call_until(struct annex_m2 *m2, enum annex_m2_function function, const struct m2_text *text,
 		  uint64_t deadline, struct annex_m2_answer *out);
@@ -129,21 +147,21 @@ int m2_call(struct annex_m2 *m2, enum annex_m2_function function, const void *pa
 /* m2_usable() - 0; -ENODEV, -ECHILD. */
 int m2_usable(struct annex_m2 *m2);
 /* m2_begin() - Begin a call: take a slot; errors as m2_call().
- * m2_end() - Give the slot of a call back that ended with @err. */
+ * m2_end() - Free the slot of a call that ended with @err. */
 int m2_begin(struct m2_call *call, bool wait);
 void m2_end(const struct m2_call *call, int err);
-/* m2_args_most() - Bytes of arguments that a launch takes. */
+/* m2_args_most() - Most bytes of arguments of a launch. */
 uint32_t m2_args_most(const struct annex_m2 *m2);
 
 /*
- * wait.c: m2_look() - Look for the answer of a call; store the call again if it was torn or lost on
- * the way. With @slow, also look whether the device lives. 0; M2_LATER; -ENODEV, -EIO.
- * m2_wait() - Look until there is an answer: -ETIMEDOUT too. The parts of its loop:
- * m2_slow() - Whether to look slowly in this round.
+ * wait.c: m2_look() - Poll for the answer of a call; store the call again if it was torn or lost.
+ * With @slow, also check whether the device is alive. 0; M2_LATER; -ENODEV, -EIO.
+ * m2_wait() - Poll until there is an answer: as m2_look(), and -ETIMEDOUT. The parts of its loop:
+ * m2_slow() - Whether to poll with @slow in this round.
  * m2_over() - Whether this round is the last one.
  * m2_back_off() - Pause after this round.
- * m2_late() - Whether the deadline has come.
- * m2_down() - Whether the device has gone, as far as can be told, or, with @heart, is dead.
+ * m2_late() - Whether the deadline has passed.
+ * m2_down() - Whether the device is known to be gone, or, with @heart, has no heartbeat.
  */
 #define M2_LATER 1
 int m2_look(struct m2_call *call, bool slow);
@@ -155,10 +173,10 @@ void m2_back_off(struct m2_call *call, unsigned int round, uint64_t nap_ns);
 bool m2_down(struct annex_m2 *m2, struct m2_heart *heart);
 void m2_delay(uint64_t ns);
 
-/* function.c: m2_verdict() - The errno that an answer means, with a line; *@end: where the kernel
- * ended. */
+/* function.c: m2_verdict() - The errno of an answer, with a message; *@end: the instruction at
+ * which the kernel failed. */
 int m2_verdict(const char *what, const struct annex_m2_answer *a, struct annex_m2_end *end);
-/* m2_launch_ready() - Before any: its number of arguments, and the pool's cache lines. */
+/* m2_launch_ready() - Before a launch: check the arguments' size, and flush the pool's lines. */
 int m2_launch_ready(struct annex_m2 *m2, struct annex_m2_launch *ask, size_t nargs);
 
 /*

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Many launches by one thread: stored to all slots that are free, and only then are answers looked
- * for, so that the device and what lies between work on one while others are under way.
+ * Many launches by one thread. It stores calls to all free slots before it polls for answers, so
+ * that the device works on one call while others are in flight.
  */
 #include <errno.h>
 #include "core/log.h"
 #include "m2.h"
 
-#define FLIGHTS 64u                /* at most under way */
-#define NAP_NS ANNEX_NSEC_PER_MSEC /* another one may be answered before the oldest */
+#define FLIGHTS 64u                /* most launches in flight */
+#define NAP_NS ANNEX_NSEC_PER_MSEC /* a later call may be answered before the oldest */
 
-/* struct flight - A launch under way. */
+/* struct flight - A launch in flight. */
 struct flight {
 	struct m2_call call;
 	struct annex_m2_launch ask;
@@ -18,8 +18,10 @@ struct flight {
 };
 
 /*
- * struct many - @order: places in @flight: of those under way, oldest first, then those that are
- * free. @next: the job to be launched next. @deadline: of all.
+ * struct many - Launches of one thread.
+ * @order: indices in @flight: launches in flight, oldest first, then free entries.
+ * @next: the next job to launch.
+ * @deadline: deadline of all launches.
  */
 struct many {
 	struct annex_m2 *m2;
@@ -47,7 +49,7 @@ static struct annex_m2_launch ask_of(const struct many *m, const struct annex_m2
 					.bound = (uintptr_t)job->pool + job->bytes};
 }
 
-/* It has a slot. */
+/* Store a launch, which has a slot. */
 static int fly(struct many *m, struct flight *f)
 {
 	f->job->err = m2_launch_ready(m->m2, &f->ask, f->job->nargs);
@@ -58,7 +60,7 @@ static int fly(struct many *m, struct flight *f)
 	return f->job->err;
 }
 
-/* The next job, if there is a slot. @wait: for one. Return: whether there may be one for others. */
+/* Launch the next job, if there is a slot. @wait: wait for one. Return: whether to try another. */
 static bool take_off(struct many *m, bool wait)
 {
 	struct flight *f = &m->flight[m->order[m->flying]];
@@ -86,7 +88,7 @@ static bool take_off(struct many *m, bool wait)
 	return true;
 }
 
-/* As many as can. One thread that has none under way waits for a slot. */
+/* Launch as many jobs as possible. Wait for a slot only if no launch is in flight. */
 static void take_off_all(struct many *m)
 {
 	unsigned int before = m->flying;
@@ -100,7 +102,7 @@ static void take_off_all(struct many *m)
 		m2_wake_device(m->m2);
 }
 
-/* The one at @at in order is no longer under way. */
+/* End the launch at @at in order. */
 static void land(struct many *m, unsigned int at, int err)
 {
 	uint8_t place = m->order[at];
@@ -115,8 +117,8 @@ static void land(struct many *m, unsigned int at, int err)
 }
 
 /*
- * Collect answers up to the first call without one: looking at the others would only take their
- * cells away from the device. With @slow look at all of them. Return: how many answers.
+ * Collect answers up to the first call without one: polling the others would only take their cache
+ * lines from the device. With @slow poll all of them. Return: number of answers.
  */
 static unsigned int collect(struct many *m, bool slow)
 {
@@ -142,7 +144,7 @@ static void give_up(struct many *m)
 		     annex_fail(-ETIMEDOUT, "M2func: no answer in %u ms", m->m2->opts.timeout_ms));
 }
 
-/* Until one at least is answered, or none will be any more. */
+/* Wait until at least one call is answered, or all of them have failed. */
 static void await(struct many *m)
 {
 	struct m2_call *oldest = &m->flight[m->order[0]].call;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device that looks for its clients' regions where annex.ko says that they are: the hardware's
- * way. Nothing rings on either side, and memory is mapped by calls too, since there is nobody else
- * to be asked.
+ * A device that finds its clients' regions in annex.ko's table, as hardware would. Neither side
+ * wakes the other, and mappings are calls too, since there is no server.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static struct pci *pci_of(struct annex_m2 *m2)
 	return m2->behind;
 }
 
-/* Whether @hdm is this device's range: calls name memory by its offset there. */
+/* Whether @hdm is this device's range: calls use offsets in it. */
 static bool is_range_of(struct annex_m2 *m2, const struct annex_hdm *hdm)
 {
 	struct stat ours, theirs;
@@ -69,7 +68,7 @@ static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
 
 static bool down(struct annex_m2 *m2)
 {
-	(void)m2; /* its heart says it */
+	(void)m2; /* only the heartbeat tells */
 	return false;
 }
 
@@ -85,7 +84,7 @@ static void close_pci(struct annex_m2 *m2)
 static const struct m2_link pci_link = {
 	.nap_ns = LOOK_NS, .map = map, .unmap = unmap, .down = down, .close = close_pci};
 
-/* Say how the region shall be, and wait for a device that makes it so. */
+/* Write the layout of the region, and wait for a device to accept it. */
 static int greet(struct annex_m2 *m2, const char *uri)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -94,9 +93,9 @@ static int greet(struct annex_m2 *m2, const char *uri)
 
 	head->stride = m2->layout.stride;
 	head->slots = m2->layout.slots;
-	/* Release: the device reads the others when it sees this. */
+	/* Release: the other words before this one, which the device polls. */
 	annex_atomic_store(&head->version, ANNEX_M2_VERSION, ANNEX_RELEASE);
-	/* Acquire: all of the head is there with its magic. */
+	/* Acquire: the device writes the magic last. */
 	while (!annex_atomic_load(&head->magic, ANNEX_ACQUIRE)) {
 		if (annex_now() >= deadline)
 			return annex_fail(

@@ -19,7 +19,7 @@
 #include "m2.h"
 #include "talk.h"
 
-/* struct remote - @lock: one message at a time. @sock: -1: there is none. */
+/* struct remote - A server. @lock: one message at a time. @sock: its socket, or -1. */
 struct remote {
 	char *uri;
 	int sock;
@@ -34,11 +34,11 @@ static struct remote *remote_of(struct annex_m2 *m2)
 
 static void lose(struct annex_m2 *m2)
 {
-	/* Release: with m2_down(). */
+	/* Release: pairs with m2_down(). */
 	annex_atomic_store(&m2->gone, 1u, ANNEX_RELEASE);
 }
 
-/* *@result: what the server says. */
+/* *@result: the result in the server's answer. */
 static int ask(struct annex_m2 *m2, const struct annex_m2_message *what, int fd, int64_t *result)
 {
 	struct remote *r = remote_of(m2);
@@ -61,7 +61,7 @@ static struct annex_m2_message message(uint32_t kind)
 		.magic = ANNEX_M2_MAGIC, .version = ANNEX_M2_VERSION, .ask = kind};
 }
 
-/* A file description of its own: the range's has its locks, which the server must not keep. */
+/* Open a new file description: that of the range has locks, which the server must not keep. */
 static int reopen(const struct annex_hdm *hdm, unsigned int prot)
 {
 	int flags = (prot & ANNEX_M2_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
@@ -113,7 +113,7 @@ static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
 			  (ull)bytes, (ull)addr, strerror((int)-result));
 }
 
-/* A server that is killed cannot say so in the region, but its socket does. */
+/* The socket also detects a server that was killed, and could not write to the region. */
 static bool down(struct annex_m2 *m2)
 {
 	struct pollfd fd = {.fd = remote_of(m2)->sock};
@@ -122,8 +122,9 @@ static bool down(struct annex_m2 *m2)
 }
 
 /*
- * The server says by ending the connection that nothing of ours runs any more; as long as talking
- * to it may take. A child that was forked has the socket too, so closing it would tell nobody.
+ * Wait until the server closes the connection, when no kernel of this client runs any more, at most
+ * for the time limit of a message. Shut the socket down first: a forked child may have it open, so
+ * a close would not reach the server.
  */
 static void await_end(int sock)
 {
@@ -155,7 +156,7 @@ static void close_remote(struct annex_m2 *m2)
 static const struct m2_link remote_link = {
 	.map = map, .unmap = unmap, .down = down, .close = close_remote};
 
-/* Map the region, whose file must be sealed against shrinking and as large as it says. */
+/* Map the region. Its file must be sealed against shrinking, and have the size in its head. */
 static int map_region(struct annex_m2 *m2, struct remote *r, int fd)
 {
 	struct stat st;

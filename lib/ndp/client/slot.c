@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Slots: one for each thread that calls. A thread that gives up before its answer comes leaves its
- * slot to itself, until the answer is there: a call stored over it would be answered by it.
+ * Slots: one for each calling thread. The slot of a thread that gave up is not reused before the
+ * answer has arrived: that answer would be taken for the answer to the next call.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 
 #define NAP_NS (10 * ANNEX_NSEC_PER_MSEC)
 
-/* Threads begin to look where they found one last, so that they seldom meet. */
+/* Each thread begins its search at another slot, so that threads seldom collide. */
 static unsigned int first_of_thread(void)
 {
 	static uint32_t threads;
@@ -19,14 +19,14 @@ static unsigned int first_of_thread(void)
 	static _Thread_local bool numbered;
 
 	if (!numbered) {
-		/* Relaxed: the numbers only have to differ. */
+		/* Relaxed: the numbers only need to differ. */
 		first = annex_atomic_add(&threads, 1u, ANNEX_RELAXED);
 		numbered = true;
 	}
 	return first;
 }
 
-/* An answer that came too late for who wanted it. */
+/* Free a stuck slot whose late answer has arrived. */
 static void reclaim(struct annex_m2 *m2, uint32_t slot)
 {
 	struct m2_slot *s = &m2->slot[slot];
@@ -34,7 +34,7 @@ static void reclaim(struct annex_m2 *m2, uint32_t slot)
 	struct annex_m2_answer late;
 	uint32_t seq;
 
-	/* Acquires what the thread that gave up left, see m2_slot_give(). */
+	/* Acquire: pairs with m2_slot_give() of the thread that gave up. */
 	if (!annex_atomic_cas(&s->state, &state, (uint32_t)M2_TAKEN, ANNEX_ACQUIRE))
 		return;
 	seq = m2_next(s->seq[s->stuck]);
@@ -52,8 +52,8 @@ static bool try_all(struct annex_m2 *m2, uint32_t *slot)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = (first + i) % n, is_free = M2_FREE;
 
-		/* Acquires what who had it before has released; sequentially consistent as in
-		 * m2_slot_give(). */
+		/* Acquire: pairs with the release by the previous owner; sequentially consistent as
+		 * in m2_slot_give(). */
 		if (annex_atomic_cas(&m2->slot[at].state, &is_free, (uint32_t)M2_TAKEN,
 				     ANNEX_SEQ_CST)) {
 			*slot = at;
@@ -71,7 +71,7 @@ static int wait_for_one(struct m2_call *call)
 	struct annex_m2 *m2 = call->m2;
 	bool got, down;
 
-	/* Counted before the last look; who gives one looks at the count afterwards. */
+	/* Count before the last check; m2_slot_give() loads the count after freeing a slot. */
 	annex_atomic_add(&m2->waiters, 1u, ANNEX_SEQ_CST);
 	for (;;) {
 		uint32_t seen = annex_atomic_load(&m2->released, ANNEX_SEQ_CST);
@@ -79,7 +79,7 @@ static int wait_for_one(struct m2_call *call)
 		bool late = m2_late(call);
 
 		got = try_all(m2, &call->slot);
-		/* With its heart: who has the slots may have given up, and look no more. */
+		/* Check the heartbeat too: the threads that hold the slots may have given up. */
 		down = !got && m2_down(m2, &call->heart);
 		if (got || down || late)
 			break;
@@ -107,8 +107,8 @@ void m2_slot_give(const struct m2_call *call, bool stuck)
 	struct m2_slot *s = &m2->slot[call->slot];
 
 	s->stuck = call->function;
-	/* Releases the slot to who takes it next; then looks whether somebody waits, who counted
-	 * himself before he looked at the slots for the last time. */
+	/* Release: for the next owner of the slot. Then check for waiters, which count themselves
+	 * before they check the slots for the last time. */
 	annex_atomic_store(&s->state, (uint32_t)(stuck ? M2_STUCK : M2_FREE), ANNEX_SEQ_CST);
 	if (!annex_atomic_load(&m2->waiters, ANNEX_SEQ_CST))
 		return;

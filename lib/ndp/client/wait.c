@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waiting for an answer: look for a while, let others run, then sleep a little at a time. The
- * device may be emulated by threads on the same few cores, so looking on would keep it from
- * answering.
+ * Waiting for an answer: spin, yield, then sleep for short times. The device may be emulated by
+ * threads on the same cores, which spinning would keep from running.
  */
 #include <errno.h>
 #include <sched.h>
@@ -10,12 +9,12 @@
 #include "core/log.h"
 #include "m2.h"
 
-#define TRIES 8u    /* stores of a call */
-#define LOOKS 128u  /* a few microseconds */
-#define YIELDS 256u /* rounds in all before sleeping */
+#define TRIES 8u    /* most stores of a call */
+#define LOOKS 128u  /* rounds of spinning: a few microseconds */
+#define YIELDS 256u /* rounds before sleeping */
 #define CLOCK_EVERY 16u
 #define NAP_NS (10 * ANNEX_NSEC_PER_MSEC)
-#define HEART_NS (5 * ANNEX_NSEC_PER_SEC) /* without a beat: it is dead */
+#define HEART_NS (5 * ANNEX_NSEC_PER_SEC) /* longest time without a heartbeat */
 #define BUSY_NS 1000u                     /* shorter delays are not worth a pause */
 
 void m2_delay(uint64_t ns)
@@ -30,11 +29,11 @@ void m2_delay(uint64_t ns)
 			annex_pause();
 }
 
-/* An emulated device's heart beats four times a second at least. */
+/* An emulated device has at least four heartbeats per second. */
 static bool heart_stopped(struct annex_m2 *m2, struct m2_heart *heart)
 {
 	const struct annex_m2_head *h = (const void *)m2->region;
-	/* Relaxed: it only has to change. */
+	/* Relaxed: only a change matters. */
 	uint64_t beat = annex_atomic_load(&h->beat, ANNEX_RELAXED), now = annex_now();
 
 	if (!heart->at || heart->beat != beat)
@@ -46,13 +45,13 @@ bool m2_down(struct annex_m2 *m2, struct m2_heart *heart)
 {
 	const struct annex_m2_head *h = (const void *)m2->region;
 
-	/* Acquire: what was answered before the device was gone is there. */
+	/* Acquire: answers before the device's end are visible. */
 	if (annex_atomic_load(&m2->gone, ANNEX_ACQUIRE))
 		return true;
 	if (!annex_atomic_load(&h->gone, ANNEX_ACQUIRE) && !m2->link->down(m2) &&
 	    !heart_stopped(m2, heart))
 		return false;
-	/* Release: with the load above, in another thread. */
+	/* Release: pairs with the load above, in another thread. */
 	annex_atomic_store(&m2->gone, 1u, ANNEX_RELEASE);
 	return true;
 }
@@ -63,7 +62,7 @@ static bool take_answer(struct m2_call *call)
 			      &call->answer);
 }
 
-/* Looked at when there is time: whether there will ever be an answer. */
+/* Check, in slow rounds, whether an answer can still arrive. */
 static int examine(struct m2_call *call)
 {
 	struct annex_m2 *m2 = call->m2;
@@ -76,7 +75,7 @@ static int examine(struct m2_call *call)
 	word = annex_atomic_load(m2_word_of(cell, m2->layout.stride), ANNEX_ACQUIRE);
 	if (word == call->word)
 		return 0;
-	/* Neither the call nor an answer to it: a store was lost on the way. */
+	/* Neither the call nor its answer: a store was lost. */
 	if ((uint32_t)word != (uint32_t)call->word)
 		return -EAGAIN;
 	if (take_answer(call))
@@ -93,7 +92,7 @@ static int store_again(struct m2_call *call)
 	return M2_LATER;
 }
 
-/* There is an answer; but the call may not have come to be one. */
+/* Handle an answer, which may report that the call was torn or lost. */
 static int settle(struct m2_call *call)
 {
 	uint32_t *last = &call->m2->slot[call->slot].seq[call->function];
@@ -120,7 +119,7 @@ int m2_look(struct m2_call *call, bool slow)
 		err = examine(call);
 	if (err == -EAGAIN)
 		return store_again(call);
-	if (err) /* it may have been answered by the device as it went */
+	if (err) /* the device may have answered before its end */
 		return take_answer(call) ? settle(call) : err;
 	return M2_LATER;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes from one place to another, which must not overlap. See share.inc.
+ * Copy bytes between arrays that do not overlap. See share.inc.
  *
  * Further argument: to.
  */

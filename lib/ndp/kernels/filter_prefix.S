@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bits of a bitmap, one for each row of a column of strings of the same width: does it begin so?
- * The pool is the bitmap. The first characters of all rows are compared, then the second ones.
+ * Bitmap of the rows of a column of fixed-width strings that begin with a prefix. The pool is the
+ * bitmap. The first characters of all rows are compared, then the second characters, and so on.
  *
  * Arguments: column, rows, rows of a micro-thread, width, bytes of the prefix, the prefix (56).
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many values there are in each bin: bin i has those from low + (i << shift) on. Each unit
- * counts in its scratchpad, where one bin more takes what belongs to none. In the end threads
- * draw numbers of bins until there are no more, and add what their unit has counted.
+ * Number of values in each bin: bin i begins at low + (i << shift). Each unit counts in its
+ * scratchpad, with an additional bin for values outside of all bins. In the end threads draw
+ * numbers of bins until there are no more, and add their unit's counts to the result.
  *
  * Arguments: see share.inc; then: low, shift, bins, counts (64 bits each).
- * Scratchpad behind them: the next number to be drawn; counts of 32 bits, of up to 4096 bins.
+ * Scratchpad after them: the next number to draw; counts of 32 bits, of up to 4096 bins.
  */
 	.include "kernel.inc"
 	.include "share.inc"

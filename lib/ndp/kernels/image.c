@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernels' ELF files, which were built from kernels/ before.
+ * The kernels' ELF files, built from the assembly files in this folder.
  */
 #include "kernels.h"
 

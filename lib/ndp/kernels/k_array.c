@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arrays: added, filled, copied, summed, counted.
+ * Arrays: sum of two, memset, copy, sum, histogram.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,7 +39,7 @@ int annex_ndp_memset(struct annex_kernels *k, void *to, int value, size_t bytes)
 		struct k_shared shared;
 		uint64_t value;
 	} args = {k_share(k, to, bytes, 1, bytes), (uint8_t)value};
-	int err = k_aligned(to, "what is filled");
+	int err = k_aligned(to, "the destination");
 
 	if (!err)
 		err = k_flush(k, to, bytes);
@@ -61,7 +61,7 @@ int annex_ndp_copy(struct annex_kernels *k, void *to, const void *from, size_t b
 	return err ? err : k_run(k, K_copy, to, args.shared.threads, &args, sizeof(args));
 }
 
-/* A place for @bytes of results that the host and the device see, all 0. */
+/* Allocate @bytes of zeroes for results, in memory of host and device. */
 static int place(struct annex_kernels *k, size_t bytes, void **out)
 {
 	int err = annex_hdm_alloc(k->hdm, bytes, 0, NULL, out);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Columns of a table: which rows are wanted.
+ * Columns of a table: filters, and operations on bitmaps of rows.
  */
 #include <errno.h>
 #include <string.h>
 #include "core/log.h"
 #include "kernels.h"
 
-/* Bits behind the last row are whatever the device left there. */
+/* Clear the bits after the last row, which the device does not. */
 static void trim(uint8_t *bitmap, size_t n)
 {
 	if (n % 8)
 		bitmap[n / 8] &= (uint8_t)((1u << n % 8) - 1);
 }
 
-/* Before a filter and after it. @bytes: of the column. */
+/* Run a filter. @bytes: bytes of the column. */
 static int filter(struct annex_kernels *k, enum k_kernel kernel, const void *column, size_t bytes,
 		  size_t n, uint8_t *bitmap, uint64_t pieces, const void *args, size_t nargs)
 {
@@ -31,7 +31,7 @@ static int filter(struct annex_kernels *k, enum k_kernel kernel, const void *col
 	return err;
 }
 
-/* The pool is the bitmap, or the beginning of it. */
+/* Run a filter whose pool is the bitmap, or its beginning. */
 static int filter_range(struct annex_kernels *k, enum k_kernel kernel, const void *column,
 			unsigned int size, size_t n, uint64_t lo, uint64_t width, uint8_t *bitmap)
 {
@@ -73,7 +73,7 @@ int annex_ndp_filter_decimal(struct annex_kernels *k, const int64_t *column, siz
 int annex_ndp_filter_prefix(struct annex_kernels *k, const char *column, size_t width, size_t n,
 			    const char *prefix, size_t length, uint8_t *bitmap)
 {
-	uint64_t each = 8ull * k->piece; /* rows: a bit of its piece for each */
+	uint64_t each = 8ull * k->piece; /* rows of a piece: one per bit */
 	uint64_t args[5 + ANNEX_NDP_PREFIX / 8] = {k_at(column), n, each, width, length};
 
 	if (!width || length > width || length > ANNEX_NDP_PREFIX)

@@ -7,7 +7,7 @@
 #include "core/log.h"
 #include "kernels.h"
 
-/* The pool is the array of rows, a word for each; the one at its end needs no thread. */
+/* Run a kernel whose pool is the array of rows, a word each, without the word at its end. */
 static int run_rows(struct annex_kernels *k, enum k_kernel kernel, const struct annex_ndp_csr *a,
 		    const uint64_t *args, size_t nargs)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A hash table with chains, in a range. kernels/kv.inc walks it.
- *
- * Hashes are computed here; lookups, comparisons and values are the device's business.
+ * A hash table with chains, in a range. The host computes hashes; the device (kernels/kv.inc) looks
+ * up and compares keys, and copies values.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +13,15 @@
 #define KV_MAGIC 0x766b70646e786e41ull
 #define KV_ENTRY 96u          /* the next one, key, value */
 #define KV_AT_ONCE 16384u     /* requests of a launch */
-#define LEAST_PUBLISHED 8193u /* bytes that annex_hdm_publish() gives a name */
+#define LEAST_PUBLISHED 8193u /* fewest bytes that annex_hdm_publish() accepts */
 
 /*
- * struct kv_head - At the beginning of the table. @words: of the hash table, which follows, a power
- * of two; offsets of entries are from the head on. @used: entries that are taken, from the first
- * one on.
+ * struct kv_head - The beginning of the table. Offsets of entries are from here on.
+ * @magic: KV_MAGIC.
+ * @words: words of the hash table, which follows, a power of two.
+ * @entries: number of entries.
+ * @used: number of entries in use, from the first one on.
+ * @unused: padding.
  */
 struct kv_head {
 	uint64_t magic;
@@ -34,7 +36,8 @@ struct kv_request {
 	uint64_t hash;
 };
 
-/* struct kv_work - What a launch reads and writes, for up to @most requests, which come first. */
+/* struct kv_work - Input and output of a launch for up to @most requests, which are at its
+ * start. */
 struct kv_work {
 	size_t most, bytes;
 	struct kv_request *request;
@@ -42,7 +45,7 @@ struct kv_work {
 	uint64_t *result;
 };
 
-/* Requests that there are already, by hash: a power of two of numbers, 0: none, else from 1 on. */
+/* Hash table of the requests of a launch: a power of two of numbers from 1 on; 0: free. */
 struct kv_seen {
 	size_t mask;
 	uint32_t *number;
@@ -51,7 +54,7 @@ struct kv_seen {
 struct annex_ndp_kv {
 	struct annex_kernels *k;
 	struct kv_head *head;
-	bool own; /* it has no name, and ends with this handle */
+	bool own; /* it has no name, and is freed with this handle */
 };
 
 static uint64_t first_entry(const struct kv_head *head)
@@ -106,7 +109,7 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 		memcpy(table, &head, sizeof(head));
 		err = k_flush(k, table, sizeof(head));
 	}
-	/* Whoever finds the name finds a table. */
+	/* Publish the name only after the table is complete. */
 	piece.ptr = table;
 	if (!err && name)
 		err = annex_hdm_publish(k->hdm, &piece, 1, false);
@@ -234,7 +237,7 @@ static int seen_alloc(size_t n, struct kv_seen *seen)
 	return seen->number ? 0 : annex_fail(-ENOMEM, "kv: out of memory");
 }
 
-/* The request for a key is number *@n, which is new, or one before. */
+/* Number of the request for a key, which is new or an earlier one. */
 static size_t number_of(struct kv_work *w, struct kv_seen *seen, const unsigned char *key,
 			size_t *n)
 {
@@ -253,7 +256,7 @@ static size_t number_of(struct kv_work *w, struct kv_seen *seen, const unsigned 
 	}
 }
 
-/* Micro-threads of one launch must not set the same key: the last value is the only one. */
+/* Micro-threads of one launch must not set the same key, so send only the last value of a key. */
 static int set(struct annex_ndp_kv *kv, struct kv_work *w, struct kv_seen *seen,
 	       const unsigned char *keys, const unsigned char *values, size_t n, size_t *full)
 {

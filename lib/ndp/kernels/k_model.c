@@ -58,8 +58,8 @@ int annex_ndp_gemv_f16(struct annex_kernels *k, const uint16_t *w, const uint16_
 }
 
 /*
- * A thread has as many rows as fill a piece of the result, so that there are no more pieces in it
- * than threads.
+ * Run a kernel in which a thread has as many rows as fill a piece of the result, so that there is
+ * one thread per piece.
  */
 static int run_matrix(struct annex_kernels *k, enum k_kernel kernel, size_t rows, size_t columns,
 		      float *out, uint64_t *args, size_t nargs)

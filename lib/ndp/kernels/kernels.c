@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels are loaded when they are first needed.
+ * Loading of kernels on first use, and launches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,16 +8,16 @@
 #include "core/log.h"
 #include "kernels.h"
 
-#define VECTOR 128u /* bytes: what a thread takes at once, or so */
+#define VECTOR 128u /* bytes: about as many as a thread handles at once */
 
-/* The kernel, loaded; threads that want another one meanwhile wait, which is short. */
+/* Load a kernel, if it is not loaded. Threads that load others wait, but only briefly. */
 static int load(struct annex_kernels *k, enum k_kernel which, struct annex_m2_kernel **out)
 {
 	const struct k_image *image = &k_image[which];
 	struct annex_m2_kernel *kernel;
 	int err = 0;
 
-	/* Acquire: with the release below, after which its description is complete. */
+	/* Acquire: pairs with the release below, after its description is complete. */
 	*out = annex_atomic_load(&k->kernel[which], ANNEX_ACQUIRE);
 	if (*out)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels that come with the library: their images, and how calls launch them.
+ * Kernels of the library: their images, and functions that launch them.
  */
 #ifndef ANNEX_NDP_KERNELS_KERNELS_H
 #define ANNEX_NDP_KERNELS_KERNELS_H
@@ -28,7 +28,7 @@ enum k_kernel {
 		K_KERNELS,
 };
 
-/* struct k_image - A kernel as an ELF file, which is part of the library. */
+/* struct k_image - The ELF file of a kernel, embedded in the library. */
 struct k_image {
 	const char *name;
 	const char *elf, *end;
@@ -36,8 +36,9 @@ struct k_image {
 extern const struct k_image k_image[K_KERNELS];
 
 /**
- * struct k_way - How kernels are run: by M2func; by an emulator that they are compared with.
+ * struct k_way - Function that runs kernels: M2func, or an emulator for comparison.
  * @run: as annex_m2_run().
+ * @ctx: passed to @run.
  */
 struct k_way {
 	int (*run)(void *ctx, enum k_kernel kernel, const void *pool, uint64_t bytes,
@@ -47,9 +48,12 @@ struct k_way {
 
 /**
  * struct annex_kernels - The near-data kernels of a device.
+ * @hdm: range for kernels and temporary data.
+ * @way: function that runs kernels.
  * @piece: bytes of the pool for one micro-thread.
  * @threads: micro-thread slots of the device.
- * @coherent: the device sees the host's caches.
+ * @coherent: the device is coherent with the host's caches.
+ * @m2: the device.
  * @lock: held to load a kernel.
  * @kernel: each kernel; NULL until it is first needed.
  */
@@ -70,15 +74,15 @@ void kernels_init(struct annex_kernels *k, struct annex_hdm *hdm, const struct k
 
 /*
  * k_run() - Run a kernel, with one micro-thread for each of @pieces of the pool at @pool. Arguments
- * have 8 bytes each. No pieces: nothing is to be done.
+ * have 8 bytes each. With 0 pieces it does nothing.
  */
 int k_run(struct annex_kernels *k, enum k_kernel kernel, const void *pool, uint64_t pieces,
 	  const void *args, size_t nargs);
 
-/* k_flush() - Before a kernel reads or writes it: the host's caches have nothing of it any more. */
+/* k_flush() - Flush the host's caches before a kernel reads or writes memory. */
 int k_flush(struct annex_kernels *k, const void *addr, size_t bytes);
 
-/* k_aligned() - -EINVAL for an array of @what that does not begin where it must; 0. */
+/* k_aligned() - -EINVAL for an array of @what that is not aligned; otherwise 0. */
 int k_aligned(const void *addr, const char *what);
 
 /**
@@ -90,8 +94,8 @@ struct k_shared {
 };
 
 /*
- * k_share() - Of @n elements of @size bytes, with a pool of @pool bytes: as many threads as the
- * device runs at once, or, if that is less, as have something to do.
+ * k_share() - Share @n elements of @size bytes, with a pool of @pool bytes, among as many threads
+ * as the device runs at once, or fewer if there is less work.
  */
 struct k_shared k_share(const struct annex_kernels *k, const void *data, uint64_t n,
 			unsigned int size, uint64_t pool);

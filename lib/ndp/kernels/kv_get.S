@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GET: the value of each request's key. Result: 1, or 0 where there is no such key. See kv.inc.
+ * GET: the value of each request's key. Result: 1, or 0 if there is no such key. See kv.inc.
  */
 	.include "kernel.inc"
 	.include "kv.inc"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SET: each request's key gets its value. Result: 0 if there was such a key, 1 if there is one
- * now, 2 if there is no room for more. See kv.inc.
+ * SET: store the value of each request's key. Result: 0 if the key existed, 1 if it is new, 2 if
+ * there is no room for it. See kv.inc.
  *
- * A new entry is written before it is put at the beginning of its chain, if that is still where it
- * was when the chain was looked through: nobody waits for anybody, and whoever stops halfway leaves
- * nothing locked. Requests of one launch are of different keys.
+ * A new entry is written first and then inserted at the beginning of its chain, if that beginning
+ * has not changed since the search. So the table needs no locks. Requests of a launch have
+ * different keys.
  *
- * Further arguments: entries that are taken (a word in memory), entries there are, where the first
- * one lies.
+ * Further arguments: number of entries in use (a word in memory), number of entries, offset of the
+ * first entry.
  */
 	.include "kernel.inc"
 	.include "kv.inc"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Layer normalization of each row: (x - mean) / sqrt(variance + epsilon) * gamma + beta. The
- * variance is of the differences from the mean, in a pass of its own. See rows.inc.
+ * variance is computed from the differences to the mean, in a second pass. See rows.inc.
  *
  * Further arguments: gamma, beta, epsilon (a float).
  */

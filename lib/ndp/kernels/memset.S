@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of one value. See share.inc.
+ * Set bytes to a value. See share.inc.
  *
  * Further argument: value.
  */

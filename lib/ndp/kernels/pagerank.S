@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A step of PageRank: what vertices give to each of those that they lead to, then what each one
- * gets. Entries of a row are the vertices that lead to it. Those that lead nowhere give nothing.
- * See graph.inc; x is what vertices give, and y the new ranks.
+ * A step of PageRank: first the rank that each vertex passes along each of its edges, then the sum
+ * that each vertex receives. Entries of a row are the vertices with an edge to it. Vertices without
+ * outgoing edges pass no rank. See graph.inc; x is the rank passed per edge, and y the new ranks.
  *
- * Further arguments: ranks, numbers of edges out of the vertices, damping factor and what each one
- * has without any edge (floats).
+ * Further arguments: ranks, numbers of outgoing edges, damping factor, and the rank of a vertex
+ * without incoming edges (floats).
  */
 	.include "kernel.inc"
 	.include "graph.inc"

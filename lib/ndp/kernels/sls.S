@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of rows of a table (SparseLengthsSum): row i of the result is the sum of the rows that
- * indices first[i] to first[i + 1] name, in their order. The pool is the result. So many
- * micro-threads with little to do each, because what takes time is waiting for the table.
+ * Sums of rows of a table (SparseLengthsSum): row i of the result is the sum of the rows with the
+ * indices first[i] to first[i + 1] - 1, in their order. The pool is the result: many micro-threads
+ * with little work each hide the latency of the table.
  *
  * Arguments: table, bytes of a row, indices, first, elements of a piece.
  */

@@ -2,9 +2,9 @@
 /*
  * softmax of each row: exp(x - max), divided by the sum of these. See rows.inc.
  *
- * exp(x) is 2^k exp(r), where k is x / ln 2 to the nearest and |r| at most half of ln 2, which is
- * taken from x in two parts, so that no bits are lost; the series of exp(r) up to r^6 is good
- * to a float's last bit or so. What is too small for a normal number becomes 0.
+ * exp(x) is 2^k exp(r), where k is the integer nearest to x / ln 2, and |r| is at most half of ln
+ * 2. k ln 2 is subtracted from x in two parts, so that no bits are lost. The series of exp(r) up to
+ * r^6 is accurate to about the last bit of a float. Results below the smallest normal number are 0.
  */
 	.include "kernel.inc"
 	.include "rows.inc"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shortest paths, one round: each edge lets its end know how far it is by way of its beginning. The
- * pool is the first quarter of the array of ends: a micro-thread's offset is the number of its
- * first edge. Few edges have news; those that do tell it one by one, since others may have better.
- * A distance of all ones is none, and stays that, whatever is added.
+ * Shortest paths, one round: each edge relaxes the distance of its destination by that of its
+ * source. The pool is the first quarter of the array of destinations: a micro-thread's offset is
+ * the number of its first edge. Few edges improve a distance, and they do so one by one, by an
+ * atomic minimum. A distance of all ones is infinite, and stays so after any addition.
  *
- * Arguments: beginnings, ends, weights, edges, edges of a micro-thread, distances, a word that
- * becomes 1 if a distance has changed.
+ * Arguments: sources, destinations, weights, number of edges, edges of a micro-thread, distances, a
+ * word that is set to 1 if a distance has changed.
  */
 	.include "kernel.inc"
 	uses	x=13, f=0, v=12, scratchpad=56, args=56

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sum of floats, added up as doubles. Each thread leaves its sum in an array, and one adds
- * these up in order: the result depends on the data and on how many threads there are, not on
- * which of them was first.
+ * The sum of floats, added up as doubles. Each thread stores its sum in an array, and one thread
+ * adds these up in order: the result depends on the data and the number of threads, but not on
+ * their order.
  *
  * Arguments: see share.inc; then: sums, of which there are as many as threads; result.
  */

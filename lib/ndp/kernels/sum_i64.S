@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sum of integers of 64 bits, as 64 bits that wrap (M2NDP figure 7): each thread adds what it
- * has found to its unit's sum in the scratchpad, and in the end each unit's is added to the result.
- * Whoever comes first takes it, and leaves nothing to the others.
+ * The sum of integers of 64 bits, as 64 bits that wrap (M2NDP figure 7): each thread adds its sum
+ * to its unit's sum in the scratchpad, and in the end each unit's sum is added to the result. The
+ * first thread of the finalizer takes it and leaves 0 for the others.
  *
  * Arguments: see share.inc; then: result.
  */
