@@ -77,14 +77,14 @@ rm q/n.csv
 
 refused "no command" "no command: see" "$annex" query
 refused "no range to load into" "--range" "$annex" query load q/part.csv
-refused "no files" "which CSV files" "$annex" query load --range $r
-refused "a table that is there" "give --overwrite" "$annex" query load --range $r q/lineitem.csv
+refused "no files" "name CSV files" "$annex" query load --range $r
+refused "an existing table" "--overwrite replaces" "$annex" query load --range $r q/lineitem.csv
 refused "two files of a table" "both of the table part" "$annex" query load --range $r q/part.csv \
 	q/part.csv
 refused "orders alone" "name lineitem" "$annex" query load --range $r q/orders.csv
 refused "four files" "too many" "$annex" query load --range $r q/{part,orders,lineitem}.csv q/x
 refused "a range without size" "size= makes it" "$annex" query load --range shm:none q/part.csv
-refused "no query" "which query" "$annex" query run --range $r
+refused "no query" "name a query" "$annex" query run --range $r
 refused "no such query" "no query \"q7\"" "$annex" query run --range $r q7
 refused "two queries" "too many" "$annex" query run --range $r q6 q14
 refused "no range to ask" "--range" "$annex" query run q6
@@ -130,20 +130,20 @@ broken "behind a field of two lines" ", line 4: 1 fields" '1,1,1,1,0,1994-01-01,
 broken "a quote that does not end" ", line 3: a quoted field does not end" "$line\n1,\"\n\n"
 broken "a quote in a field" ", line 2: unexpected quote" '1,1,1"7,1,0,1994-03-13,\n'
 broken "something behind a quote" ", line 2: unexpected quote" '1,1,"17"0,1,0,1994-03-13,\n'
-broken "no number" ", line 2: l_quantity \"x\" is no decimal" '1,1,x,1,0,1994-03-13,\n'
-broken "nothing at all" ", line 2: l_quantity \"\" is no decimal" '1,1,,1,0,1994-03-13,\n'
-broken "a blank" ", line 2: l_quantity \" 7\" is no decimal" '1,1, 7,1,0,1994-03-13,\n'
-broken "a NUL" ", line 2: l_quantity .* is no decimal" '1,1,1\0007,1,0,1994-03-13,\n'
-broken "half a decimal" ", line 2: l_discount \"0.\" is no decimal" '1,1,17,1,0.,1994-03-13,\n'
+broken "no number" ", line 2: l_quantity \"x\" is not a decimal" '1,1,x,1,0,1994-03-13,\n'
+broken "nothing at all" ", line 2: l_quantity \"\" is not a decimal" '1,1,,1,0,1994-03-13,\n'
+broken "a blank" ", line 2: l_quantity \" 7\" is not a decimal" '1,1, 7,1,0,1994-03-13,\n'
+broken "a NUL" ", line 2: l_quantity .* is not a decimal" '1,1,1\0007,1,0,1994-03-13,\n'
+broken "half a decimal" ", line 2: l_discount \"0.\" is not a decimal" '1,1,17,1,0.,1994-03-13,\n'
 broken "three decimals" "more than two digits" '1,1,17,1,0.055,1994-03-13,\n'
 broken "a price beyond decimals" "more than 13 digits" '1,1,17,12345678901234,0,1994-03-13,\n'
-broken "a key with a point" "l_partkey \"1.0\" is no whole" '1,1.0,17,1,0,1994-03-13,\n'
+broken "a key with a point" "l_partkey \"1.0\" is not a whole" '1,1.0,17,1,0,1994-03-13,\n'
 broken "a key beyond 32 bits" "l_partkey \"2147483648\" does not fit" \
 	'1,2147483648,1,1,0,1994-03-13,\n'
 broken "a number beyond all" "does not fit" '1,99999999999999999999999,1,1,0,1994-03-13,\n'
-broken "no leap year" "\"1994-02-29\" is no day" '1,1,17,1,0,1994-02-29,\n'
-broken "a month 13" "\"1994-13-01\" is no day" '1,1,17,1,0,1994-13-01,\n'
-broken "a date that is none" "is no date as 1994-12-31" '1,1,17,1,0,13.03.1994,\n'
+broken "no leap year" "\"1994-02-29\" is not a day" '1,1,17,1,0,1994-02-29,\n'
+broken "a month 13" "\"1994-13-01\" is not a day" '1,1,17,1,0,1994-13-01,\n'
+broken "a date that is none" "is not a date like 1994-12-31" '1,1,17,1,0,13.03.1994,\n'
 broken "a huge field" ", line 2: a field of more than 64 KiB" "1,1,$(printf '%0100000d' 1),1\n"
 broken "a huge quoted field" ", line 3: a field of more" "$line\n1,\"$(printf '%0100000d' 1)\n"
 broken "many fields" ", line 2: more than 1024 fields" "$(printf '%02000d' 1 | sed 's/./1,/g')\n"
@@ -159,7 +159,7 @@ refused "no such file" "No such file" "$annex" query load --range $r q/none.csv
 refused "a directory" "Is a directory" "$annex" query load --range $r q
 refused "a binary" "line 1: " "$annex" query load --range $r "$annex"
 printf 'p_partkey,p_type\n1,a\n1,b\n' >q/bad.csv
-refused "a part twice" "line 3: p_partkey 1 is there twice" "$annex" query load --range $r \
+refused "a part twice" "line 3: p_partkey 1 occurs twice" "$annex" query load --range $r \
 	--overwrite q/bad.csv
 printf 'p_partkey,p_type\n1,a type that is longer than 25\n' >q/bad.csv
 refused "a text too long" "line 2: p_type .* is longer" "$annex" query load --range $r \
@@ -169,13 +169,13 @@ refused "part 0" "line 2: p_partkey 0" "$annex" query load --range $r --overwrit
 printf 'p_partkey,p_type\n2147483647,a\n-1,a\n' >q/bad.csv
 refused "a part below 0" "line 3: p_partkey -1" "$annex" query load --range $r --overwrite q/bad.csv
 printf 'o_orderkey,o_orderdate\n7,1993-01-01\n3,1994-01-01\n7,1993-01-01\n' >q/bad.csv
-refused "an order twice" "o_orderkey 7 is there twice" "$annex" query load --range $r --overwrite \
+refused "an order twice" "o_orderkey 7 occurs twice" "$annex" query load --range $r --overwrite \
 	q/bad.csv q/lineitem.csv
 printf 'o_orderkey,o_orderdate\n7,1993-01-01\n' >q/bad.csv
-refused "no such order" "line 4: l_orderkey 3 is of no order" "$annex" query load --range $r \
+refused "no such order" "line 4: l_orderkey 3 is not in orders" "$annex" query load --range $r \
 	--overwrite q/bad.csv q/lineitem.csv
 printf '%s\n' "$columns" 7,1,1.5,1,0,1994-01-01,x >q/bad.csv
-refused "half a piece in SSB" "line 2: l_quantity is no whole number" \
+refused "half a piece in SSB" "line 2: l_quantity is not a whole number" \
 	"$annex" query load --range $r --overwrite q/bad.csv q/orders.csv
 claim "what was there still is" "$annex" query run --range $r q6 --json
 value "as before" passed 2049

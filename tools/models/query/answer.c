@@ -5,9 +5,16 @@
 #include <annex/detail/clock.h>
 #include "tools/common/error.h"
 #include "answer.h"
-#include "median.h"
 
-/* struct columns - What is read of the rows that passed. @promoted, @known: of parts, a bit each.
+/*
+ * struct columns - Columns that a sum reads.
+ * @price: l_extendedprice.
+ * @discount: l_discount, or NULL.
+ * @lo_discount: lo_discount, or NULL.
+ * @part: l_partkey, or NULL.
+ * @promoted: keys of promoted parts, a bit each.
+ * @known: keys of parts, a bit each.
+ * @keys: the highest key and one.
  */
 struct columns {
 	const int64_t *price, *discount;
@@ -21,7 +28,7 @@ static bool bit(const uint8_t *bits, uint64_t i)
 	return bits[i / 8] >> i % 8 & 1;
 }
 
-/* NULL after an error. */
+/* Return: a column of lineitem, or NULL after an error. */
 static const void *line_column(const struct eval *e, struct store *s, unsigned int i, int *err)
 {
 	const void *data = NULL;
@@ -31,7 +38,7 @@ static const void *line_column(const struct eval *e, struct store *s, unsigned i
 	return data;
 }
 
-/* Parts by their keys: the join that q14 needs. A column may hold anything: it is everybody's. */
+/* Join lineitem with part, for q14. Other processes may write to the columns: trust no key. */
 static int join_parts(const struct eval *e, struct store *s, struct columns *c)
 {
 	const uint8_t *passed = e->near.bits[e->q->n - 1];
@@ -127,7 +134,7 @@ int answer_make(const struct eval *e, struct store *s, struct answer *a)
 		seconds[i] = (double)(annex_now() - start) / 1e9;
 	}
 	if (!err)
-		a->seconds = median(seconds, e->runs);
+		a->seconds = eval_median(seconds, e->runs);
 	free(seconds);
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Filter phase: sums of columns over the rows that passed. By the host, which reads only those.
+ * The Filter phase: the host sums columns over the rows that passed, and reads no others.
  */
 #ifndef TOOLS_QUERY_ANSWER_H
 #define TOOLS_QUERY_ANSWER_H
@@ -11,10 +11,10 @@
 
 /*
  * struct answer - The answer of a query.
- * @rows: rows of lineitem that passed; with parts, those that have one.
- * @revenue: revenue in units of 10^-4, exactly.
- * @promo: the part of it from promoted parts; q14 only.
- * @seconds: median of the time taken.
+ * @rows: rows of lineitem that passed; in q14, only rows with a known part.
+ * @revenue: exact revenue in units of 10^-4.
+ * @promo: revenue of promoted parts; q14 only.
+ * @seconds: seconds of the phase, a median.
  */
 struct answer {
 	uint64_t rows;
@@ -22,10 +22,10 @@ struct answer {
 	double seconds;
 };
 
-/* answer_make() - As often as was evaluated. -EOVERFLOW, with the line: the columns are damaged. */
+/* answer_make() - Compute it @e->runs times. -EOVERFLOW with the line set: damaged columns. */
 int answer_make(const struct eval *e, struct store *s, struct answer *a);
 
-/* answer_text() - A sum as a number with four digits behind the point, or as units. */
+/* answer_text() - Print a sum with four decimal places, or in units of 10^-4. */
 void answer_text(__int128 sum, bool units, char text[ANSWER_TEXT]);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex query load: CSV files into columns of a range.
+ * annex query load: import CSV files into a range.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "tools/common/uri.h"
 #include "import.h"
 
-#define FILES 3 /* a table each */
+#define FILES 3 /* one a table */
 
 struct load {
 	const char *range;
@@ -24,7 +24,7 @@ struct load {
 	bool overwrite, json;
 };
 
-/* A range that is made anew (format=1) would take the place of what is read. */
+/* Formatting the range (format=1) would overwrite an input file. */
 static int check_apart(const struct load *l)
 {
 	char uri[ANNEX_URI_MAX];
@@ -39,10 +39,10 @@ static int check_apart(const struct load *l)
 	return err;
 }
 
-/* The files by the tables they are of, in the order of tpch_tables. */
+/* Sort files by their tables, in the order of tpch_tables. */
 static int sort_files(const struct load *l, const char *path[FILES])
 {
-	progress_begin("looking at the files");
+	progress_begin("examining files");
 	for (unsigned int i = 0; i < l->files; i++) {
 		const struct tpch_table *t;
 		int err = import_table(l->file[i], &t);
@@ -122,28 +122,26 @@ static int load_into(const struct load *l, const char *const path[FILES], struct
 
 static const struct cli_option options[] = {
 	{"range", 0, "RANGE", 0, OPT_TEXT_OF(struct load, range, uri_ranges),
-	 "The memory range that the columns go into"},
-	{"overwrite", 0, NULL, 0, OPT_FLAG(struct load, overwrite),
-	 "Replace tables that are there"},
+	 "Memory range for the columns"},
+	{"overwrite", 0, NULL, 0, OPT_FLAG(struct load, overwrite), "Replace existing tables"},
 	CLI_JSON(struct load, json),
 	{0}};
 
 static const char doc[] =
-	"Read tables of TPC-H from CSV files into a memory range, where annex query run finds "
-	"them.\n\n"
-	"The first line of a file names its columns and so tells which table it is: lineitem, "
-	"part (for q14) or orders (with lineitem, for the queries of SSB, whose lineorder and date "
-	"follow from both). Kept are the columns that queries read, each as a piece of the range. "
-	"A file is checked before anything is stored. tpchgen-cli from PyPI makes such files."
-	"\vFiles follow RFC 4180. A table is a piece of the range, query/TABLE: l_partkey, "
+	"Import tables of TPC-H from CSV files into a memory range, for annex query run.\n\n"
+	"The first line of a file names its columns and so identifies the table: lineitem, part "
+	"(for "
+	"q14) or orders (with lineitem, for the queries of SSB, whose lineorder and date are "
+	"computed from both). Only columns that queries read are stored. A file is checked before "
+	"anything is stored. tpchgen-cli from PyPI makes such files."
+	"\vFiles follow RFC 4180. A table is a piece of the range, query/TABLE. l_partkey, "
 	"p_partkey\n"
-	"and the columns of SSB are 32-bit integers, l_shipdate is in days since 1970-01-01, "
-	"l_quantity,\n"
-	"l_extendedprice and l_discount are hundredths of 64 bits, p_type has 25 characters.\n\n"
-	"All that one command loads is there in one step. --overwrite needs room for new tables\n"
-	"beside the old. Of several loads at once each replaces the one before; without\n"
-	"--overwrite the first remains and the others fail. A load that is killed leaves "
-	"nothing.\n\n"
+	"and the columns of SSB are 32-bit integers; l_shipdate is in days since 1970-01-01;\n"
+	"l_quantity, l_extendedprice and l_discount are hundredths in 64 bits; p_type has 25\n"
+	"characters.\n\n"
+	"The tables of one command appear atomically. --overwrite needs room for new tables\n"
+	"beside the old ones. Of several loads at once the last one remains; without --overwrite\n"
+	"the first one remains and the others fail. A load that is killed leaves nothing.\n\n"
 	"Examples:\n"
 	"  tpchgen-cli csv -s 0.1 --tables=lineitem,part,orders --output-dir=tpch\n"
 	"  annex query load --range 'shm:/dev/shm/tpch?size=512M' tpch/*.csv";
@@ -154,7 +152,7 @@ int query_load(int argc, char **argv)
 					     "FILE.csv...",
 					     doc,
 					     CLI_ARGS(struct load, file, files, FILES),
-					     .none = "which CSV files? lineitem.csv, and perhaps "
+					     .none = "name CSV files: lineitem.csv, and perhaps "
 						     "part.csv and orders.csv",
 					     .many = "\"%s\" is one file too many"};
 	const char *path[FILES] = {NULL};
@@ -163,7 +161,7 @@ int query_load(int argc, char **argv)
 	int err = cli_parse(&line, argc, argv, &l);
 
 	if (!err && !l.range)
-		err = err_set(-EINVAL, "where to? As in --range shm:/dev/shm/tpch?size=512M");
+		err = err_set(-EINVAL, "name the range, as --range shm:/dev/shm/tpch?size=512M");
 	if (!err)
 		err = check_apart(&l);
 	if (!err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex query run: one query, with what its phases took near the data and on the host.
+ * annex query run: answer a query and time its phases, near the data and on the host.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,6 @@
 #include "tools/common/uri.h"
 #include "answer.h"
 #include "eval.h"
-#include "host.h"
 
 struct run {
 	const char *range, *device, *name;
@@ -72,7 +71,7 @@ static void report_answer(struct out *out, const struct eval *e, const struct an
 		out_row(out, "their share", "-");
 }
 
-/* Report the time of evaluation, also as bytes a second; keys begin with @side. */
+/* Report the evaluation time and rate of one side; keys begin with @side. */
 static void report_side(struct out *out, const char *side, const char *label, const struct eval *e,
 			const struct eval_side *of, const struct answer *a)
 {
@@ -142,13 +141,13 @@ static int answer(const struct run *r, const struct question *q, struct store *s
 
 static const struct cli_option options[] = {
 	{"range", 0, "RANGE", 0, OPT_TEXT_OF(struct run, range, uri_ranges),
-	 "The memory range that annex query load has filled"},
+	 "Memory range filled by annex query load"},
 	{"device", 0, "DEVICE", 0, OPT_TEXT_OF(struct run, device, near_list),
-	 "The near-data processor that evaluates (local)"},
+	 "Near-data processor (local)"},
 	{"threads", 't', "N", 0, OPT_U32(struct run, threads, 1, 1024),
-	 "Threads of the local device, and of the host's loops (one a core)"},
+	 "Threads of the local device and of the host (one a core)"},
 	{"runs", 0, "N", 0, OPT_U32(struct run, runs, 1, 10000),
-	 "Evaluate so often, and report medians (5)"},
+	 "Number of runs; reports are medians (5)"},
 	{"year", 0, "YEAR", 1, OPT_CALL_AT(struct run, ask, ask_parse), "Another year"},
 	{"month", 0, "MONTH", 1, OPT_CALL_AT(struct run, ask, ask_parse),
 	 "Another month: q14, ssb1.2"},
@@ -161,10 +160,10 @@ static const struct cli_option options[] = {
 	{0}};
 
 static const char doc[] =
-	"Answer a query of TPC-H or of the Star Schema Benchmark. Its conditions are evaluated by "
-	"kernels of a near-data processor, which sweep "
-	"the columns where they lie and leave bitmaps, and once more by the host, to compare "
-	"results and times; the rows that pass are summed by the host."
+	"Answer a query of TPC-H or of the Star Schema Benchmark. Kernels of a near-data processor "
+	"sweep the columns in place and write bitmaps of the rows that pass. The host does the "
+	"same "
+	"again, to compare results and times, and sums the rows that pass."
 	"\vExamples:\n"
 	"  annex query run --range shm:/dev/shm/tpch q6\n"
 	"  annex query run --range shm:/dev/shm/tpch q6 --year 1995 --discount 2..4 --quantity 25\n"
@@ -185,9 +184,9 @@ int query_ask(int argc, char **argv)
 	int err = cli_parse(&line, argc, argv, &r);
 
 	if (!err && !r.range)
-		err = err_set(-EINVAL, "where is the data? As in --range shm:/dev/shm/tpch");
+		err = err_set(-EINVAL, "name the range, as --range shm:/dev/shm/tpch");
 	if (!err && !r.name)
-		err = err_set(-EINVAL, "which query? One of %s",
+		err = err_set(-EINVAL, "name a query: one of %s",
 			      cli_names(&question_list, names, sizeof(names)));
 	if (!err)
 		err = question_make(r.name, &r.ask, &q);

@@ -6,15 +6,26 @@
 #include "tools/common/error.h"
 #include "tools/common/progress.h"
 #include "eval.h"
-#include "host.h"
-#include "median.h"
 
-/* struct times - What one run took: each condition, putting them together, all. */
+/* struct times - Seconds of a run: each condition, combining the bitmaps, everything. */
 struct times {
 	double s[QUESTION_CONDS + 2];
 };
 #define TIME_AND QUESTION_CONDS
 #define TIME_ALL (QUESTION_CONDS + 1)
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+double eval_median(double *value, uint32_t n)
+{
+	qsort(value, n, sizeof(*value), by_value);
+	return (value[(n - 1) / 2] + value[n / 2]) / 2;
+}
 
 static unsigned int line_conds(const struct question *q)
 {
@@ -25,7 +36,7 @@ static unsigned int line_conds(const struct question *q)
 	return n;
 }
 
-/* The bitmaps of the device are in the range. One condition alone needs no other bitmap. */
+/* The device's bitmaps are in the range. A single condition needs no combined bitmap. */
 static int take_bitmaps(struct eval *e, struct store *s)
 {
 	bool several = line_conds(e->q) > 1;
@@ -108,13 +119,13 @@ static int run_near(struct eval *e, struct near *n, struct times *t)
 	return err;
 }
 
-/* struct sweep - What the threads of the host do. @t: of each thread. */
+/* struct sweep - Work of the host's threads. @t: times of each thread. */
 struct sweep {
 	struct eval *e;
 	struct times *t;
 };
 
-/* Rows of thread @id of @n: whole blocks of 64 but for the last ones. */
+/* Rows of thread @id of @n: whole blocks of 64, except at the end of the column. */
 static uint64_t slice(uint64_t rows, unsigned int id, unsigned int n, uint64_t *first)
 {
 	uint64_t blocks = (rows + 63) / 64, end;
@@ -156,7 +167,7 @@ static void sweep_and(struct eval *e, unsigned int id, unsigned int n)
 			 all, rows);
 }
 
-/* A thread needs nothing of what the others make, so it waits for nobody. */
+/* A thread uses only bitmaps of its own, so it waits for no other. */
 static int sweep(void *ctx, unsigned int id, unsigned int n)
 {
 	const struct sweep *s = ctx;
@@ -174,7 +185,7 @@ static int sweep(void *ctx, unsigned int id, unsigned int n)
 	return 0;
 }
 
-/* Of each thing, what the slowest thread took. */
+/* Of each phase, count the time of the slowest thread. */
 static int run_host(struct eval *e, struct pool *pool, struct times *t)
 {
 	unsigned int n = pool_threads(pool);
@@ -192,7 +203,7 @@ static int run_host(struct eval *e, struct pool *pool, struct times *t)
 	return 0;
 }
 
-static int differ(const struct eval *e, const char *what, const uint8_t *near, const uint8_t *host,
+static int differ(const struct eval *e, const char *name, const uint8_t *near, const uint8_t *host,
 		  uint64_t rows)
 {
 	size_t bytes = ANNEX_NDP_BITMAP(rows), at = 0;
@@ -204,7 +215,7 @@ static int differ(const struct eval *e, const char *what, const uint8_t *near, c
 	at = at * 8 + (unsigned int)__builtin_ctz(near[at] ^ host[at]);
 	return err_set(-EBADMSG,
 		       "%s, bitmap of %s: the device and this processor differ from row %zu on",
-		       e->q->name, what, at);
+		       e->q->name, name, at);
 }
 
 static int compare(const struct eval *e)
@@ -224,7 +235,7 @@ static double median_of(const struct times *t, uint32_t runs, unsigned int which
 {
 	for (uint32_t i = 0; i < runs; i++)
 		scratch[i] = t[i].s[which];
-	return median(scratch, runs);
+	return eval_median(scratch, runs);
 }
 
 static void summarize(struct eval_side *side, const struct times *t, uint32_t runs, double *scratch)
@@ -242,7 +253,7 @@ int eval_run(struct eval *e, struct store *s, struct near *n, struct pool *pool,
 	int err = near && host && scratch ? 0 : err_set(-ENOMEM, "out of memory");
 
 	progress_begin("evaluating");
-	/* Kernels are loaded when they are first used, which no run shall take the time of. */
+	/* Warm up: the first use of a kernel loads it. */
 	if (!err)
 		err = run_near(e, n, &near[0]);
 	for (uint32_t i = 0; i < runs && !err; i++) {

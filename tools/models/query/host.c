@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compiled with -O3, so that the loops over rows become vector instructions.
+ * Bitmaps of conditions by the host. Compiled with -O3, to vectorize the loops over rows.
  */
 #include <string.h>
-#include "host.h"
+#include "eval.h"
 
 #define BLOCK 64u
 
-/* Eight bytes of 0 or 1 into one of bits: the product brings byte i to bit 56 + i. */
+/* Pack eight bytes of 0 or 1 into one: the product moves byte i to bit 56 + i. */
 static void pack(const uint8_t pass[BLOCK], size_t n, uint8_t *bits)
 {
 	for (size_t i = 0; i < n; i += 8) {
@@ -18,7 +18,7 @@ static void pack(const uint8_t pass[BLOCK], size_t n, uint8_t *bits)
 	}
 }
 
-/* Rows behind the last one do not pass. */
+/* Rows after the last one do not pass. */
 static size_t block_at(size_t n, size_t at, uint8_t pass[BLOCK])
 {
 	size_t have = n - at < BLOCK ? n - at : BLOCK;
@@ -28,7 +28,7 @@ static size_t block_at(size_t n, size_t at, uint8_t pass[BLOCK])
 	return have;
 }
 
-/* A loop of a constant count for whole blocks, so that the compiler makes vectors of it. */
+/* Whole blocks have a loop of constant count, which the compiler vectorizes. */
 #define HOST_RANGE(name, type)                                                                     \
 	void name(const type *column, size_t n, type lo, type hi, uint8_t *bits)                   \
 	{                                                                                          \

@@ -5,13 +5,72 @@
 #include <string.h>
 #include "tools/common/error.h"
 #include "tools/common/progress.h"
-#include "import.h"
 #include "tools/common/records.h"
+#include "import.h"
 
-/* More than that of a field is not shown. */
-#define SHOWN 40
+static int dates_add(struct dates *d, int32_t key, int32_t date)
+{
+	if (d->n == d->room) {
+		uint64_t room = d->room * 2 + 4096;
+		struct dates_one *one = realloc(d->one, room * sizeof(*one));
 
-/* The value of one column of the present row. */
+		if (!one)
+			return err_set(-ENOMEM, "no memory for the dates of %llu orders",
+				       (ull)d->n);
+		d->one = one;
+		d->room = room;
+	}
+	d->one[d->n++] = (struct dates_one){key, date};
+	return 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct dates_one *x = a, *y = b;
+
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+static int dates_sort(struct dates *d, const char *path)
+{
+	uint64_t i = 1;
+
+	while (i < d->n && d->one[i - 1].key < d->one[i].key)
+		i++;
+	if (i >= d->n)
+		return 0;
+	qsort(d->one, d->n, sizeof(*d->one), by_key);
+	for (i = 1; i < d->n; i++)
+		if (d->one[i - 1].key == d->one[i].key)
+			return err_set(-EINVAL, "%s: o_orderkey %d occurs twice", path,
+				       d->one[i].key);
+	return 0;
+}
+
+/* Sequential lookups in ascending order of keys take constant time. */
+static const int32_t *dates_find(struct dates *d, int32_t key)
+{
+	struct dates_one want = {key, 0}, *found;
+
+	if (d->at + 1 < d->n && d->one[d->at].key < key)
+		d->at++;
+	if (d->at < d->n && d->one[d->at].key == key)
+		return &d->one[d->at].date;
+	found = d->n ? bsearch(&want, d->one, d->n, sizeof(want), by_key) : NULL;
+	if (!found)
+		return NULL;
+	d->at = (uint64_t)(found - d->one);
+	return &found->date;
+}
+
+void dates_free(struct dates *d)
+{
+	free(d->one);
+}
+
+#define SHOWN 40 /* bytes of a bad value that a message shows */
+
+/* The value of one column of the current row. */
 union cell {
 	int32_t i;
 	int64_t d;
@@ -19,10 +78,16 @@ union cell {
 };
 
 /*
- * struct import - @field: which column a field of the file is, -1: none that is kept. @names: how
- * many fields the first line has. @data: where columns go, NULL while they are only checked.
- * @keys: of parts, a bit each, while they are checked. @wrong: the first value that cannot be,
- * which is told when the record is whole: that a field is missing says more.
+ * struct import - A file that is read.
+ * @field: index of the column of each field; -1: not kept.
+ * @names: number of fields in the first line.
+ * @cell: values of the current row.
+ * @data: memory of the columns; NULL during the check.
+ * @most: rows that @data has room for.
+ * @keys: keys of parts found by the check, a bit each.
+ * @key_bytes: bytes of @keys.
+ * @wrong: message about the first bad value of a record. It is reported at the end of the record,
+ *	since a missing field is the better message.
  */
 struct import {
 	struct records r;
@@ -59,7 +124,7 @@ static int on_names_end(struct import *im, unsigned int fields)
 			have[im->field[i]] = true;
 	for (unsigned int i = 0; im->t->column[i].name; i++)
 		if (!have[i] && im->t->column[i].origin != TPCH_MADE)
-			return records_bad(&im->r, "no column %s among the names of %s",
+			return records_bad(&im->r, "no column %s, which table %s needs",
 					   im->t->column[i].name, im->t->name);
 	return 0;
 }
@@ -105,13 +170,13 @@ static int make_columns(struct import *im)
 	int year, month, yday;
 
 	if (!date)
-		return records_bad(&im->r, "l_orderkey %d is of no order in orders",
+		return records_bad(&im->r, "l_orderkey %d is not in orders",
 				   im->cell[L_ORDERKEY].i);
 	if (quantity % 100 || quantity / 100 > INT32_MAX || quantity / 100 < INT32_MIN)
-		return records_bad(&im->r, "l_quantity is no whole number of 32 bits, as "
-					   "lo_quantity has to be");
+		return records_bad(&im->r, "l_quantity is not a whole number of 32 bits, as "
+					   "lo_quantity must be");
 	if (discount < 0 || discount > 100)
-		return records_bad(&im->r, "l_discount is not from 0 to 1, as lo_discount has to "
+		return records_bad(&im->r, "l_discount is not from 0 to 1, as lo_discount must "
 					   "be");
 	date_split(*date, &year, &month, &yday);
 	im->cell[LO_QUANTITY].i = (int32_t)(quantity / 100);
@@ -122,7 +187,7 @@ static int make_columns(struct import *im)
 	return 0;
 }
 
-/* Room for the bit of a key. */
+/* Make room for the bit of a key. */
 static int room_for(struct import *im, uint32_t key)
 {
 	uint64_t bytes = (uint64_t)key / 4 + 4096;
@@ -139,7 +204,7 @@ static int room_for(struct import *im, uint32_t key)
 	return 0;
 }
 
-/* A key that is there twice would join lines twice. */
+/* A repeated key would join lines twice. */
 static int check_part(struct import *im)
 {
 	int32_t key = im->cell[P_PARTKEY].i;
@@ -153,7 +218,7 @@ static int check_part(struct import *im)
 		return err;
 	bit = (uint8_t)(1u << key % 8);
 	if (im->keys[key / 8] & bit)
-		return records_bad(&im->r, "p_partkey %d is there twice", key);
+		return records_bad(&im->r, "p_partkey %d occurs twice", key);
 	im->keys[key / 8] |= bit;
 	return 0;
 }
@@ -176,7 +241,7 @@ static int on_end(void *ctx, unsigned int fields)
 	else if (im->t == &tpch_part && !im->data)
 		err = check_part(im);
 	if (im->data && im->rows == im->most)
-		return err_set(-EIO, "%s has changed while it was read", im->r.path);
+		return err_set(-EIO, "%s changed during the import", im->r.path);
 	for (unsigned int i = 0; im->data && im->t->column[i].name; i++) {
 		uint32_t width = im->t->column[i].width;
 
@@ -188,7 +253,7 @@ static int on_end(void *ctx, unsigned int fields)
 	return err;
 }
 
-/* struct which - The table that a first line tells of. */
+/* struct which - The table that a first line names. */
 struct which {
 	struct records r;
 	const struct tpch_table *t;
@@ -205,7 +270,7 @@ static int which_field(void *ctx, unsigned int i, const char *s, size_t n)
 	return 0;
 }
 
-/* The first line is enough: 1 ends the reading. */
+/* Return 1 to stop after the first line. */
 static int which_end(void *ctx, unsigned int fields)
 {
 	(void)ctx;
@@ -231,7 +296,8 @@ int import_table(const char *path, const struct tpch_table **t)
 	return 0;
 }
 
-static void begin(struct import *im, const char *path, const struct tpch_table *t, struct dates *d)
+static void import_init(struct import *im, const char *path, const struct tpch_table *t,
+			struct dates *d)
 {
 	memset(im, 0, sizeof(*im));
 	im->r = (struct records){.field = on_field, .end = on_end, .ctx = im, .path = path};
@@ -255,7 +321,7 @@ int import_orders(const char *path, struct dates *d)
 
 	if (!im)
 		return err_set(-ENOMEM, "out of memory");
-	begin(im, path, &tpch_orders, d);
+	import_init(im, path, &tpch_orders, d);
 	progress_begin("reading orders");
 	err = read_all(im);
 	free(im);
@@ -281,7 +347,7 @@ static int fill(struct import *im, uint64_t rows, void *const data[TPCH_COLUMNS]
 	progress_begin("loading");
 	err = read_all(im);
 	if (!err && im->rows != rows)
-		err = err_set(-EIO, "%s has changed while it was read", im->r.path);
+		err = err_set(-EIO, "%s changed during the import", im->r.path);
 	return err;
 }
 
@@ -293,13 +359,13 @@ int import_columns(const char *path, const struct tpch_table *t, struct dates *d
 
 	if (!im)
 		return err_set(-ENOMEM, "out of memory");
-	begin(im, path, t, d);
+	import_init(im, path, t, d);
 	err = check(im);
 	*rows = im->rows;
 	if (!err)
 		err = store_create(s, t, *rows, d != NULL, overwrite, out);
 	if (!err) {
-		begin(im, path, t, d);
+		import_init(im, path, t, d);
 		err = fill(im, *rows, out->data);
 	}
 	*bytes = 0;

@@ -10,7 +10,7 @@ static const char *near_at(unsigned int i, char *summary)
 {
 	if (i)
 		return uri_scheme(annex_m2_scheme_at(i - 1), summary);
-	strcpy(summary, "one made for this, in this process");
+	strcpy(summary, "a new device in this process");
 	return NEAR_LOCAL;
 }
 
@@ -62,12 +62,12 @@ void near_close(struct near *n)
 		annex_ndp_destroy(n->ndp);
 }
 
-/* A device that does not see the host's caches reads what is in memory. */
+/* A device that is not coherent with the host's caches reads stale memory without a flush. */
 static int flush(struct near *n, const void *data, uint64_t bytes)
 {
 	int err = n->info.coherent ? 0 : annex_m2_flush(data, bytes);
 
-	return err ? err_lib(err, "the device does not see this processor's caches") : 0;
+	return err ? err_lib(err, "the device is not coherent with this processor's caches") : 0;
 }
 
 int near_cond(struct near *n, const struct cond *c, const void *column, uint64_t rows,

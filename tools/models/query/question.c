@@ -8,7 +8,7 @@
 #define YEAR_MAX 9999
 
 static const struct {
-	const char *name, *what;
+	const char *name, *noun;
 	int32_t min, max;
 	bool span;
 } options[ASK_OPTIONS] = {
@@ -19,38 +19,37 @@ static const struct {
 	[ASK_QUANTITY] = {"--quantity", "quantity", 0, 1000000, true},
 };
 
-/* The benchmarks' questions: TPC-H clauses 2.4.6 and 2.4.14, SSB revision 3; @of: 0 to 0 is
- * none. */
+/* The benchmarks' queries: TPC-H clauses 2.4.6 and 2.4.14, SSB revision 3. */
 static const struct {
 	const char *name, *summary;
 	enum question_sum sum;
 	struct ask ask;
 } queries[] = {
 	{"q6",
-	 "TPC-H 6: revenue that discounts cost",
+	 "TPC-H 6: revenue lost to discounts",
 	 SUM_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1994, 1994},
 	   [ASK_DISCOUNT] = {true, false, 5, 7},
 	   [ASK_QUANTITY] = {true, true, 24, 24}}}},
 	{"q14",
-	 "TPC-H 14: promoted parts of a month",
+	 "TPC-H 14: share of promoted parts in a month",
 	 SUM_PROMO,
 	 {{[ASK_YEAR] = {true, false, 1995, 1995}, [ASK_MONTH] = {true, false, 9, 9}}}},
 	{"ssb1.1",
-	 "SSB 1.1: revenue that discounts cost, of a year",
+	 "SSB 1.1: revenue lost to discounts in a year",
 	 SUM_LO_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1993, 1993},
 	   [ASK_DISCOUNT] = {true, false, 1, 3},
 	   [ASK_QUANTITY] = {true, true, 25, 25}}}},
 	{"ssb1.2",
-	 "SSB 1.2: the same, of a month",
+	 "SSB 1.2: the same in a month",
 	 SUM_LO_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1994, 1994},
 	   [ASK_MONTH] = {true, false, 1, 1},
 	   [ASK_DISCOUNT] = {true, false, 4, 6},
 	   [ASK_QUANTITY] = {true, false, 26, 35}}}},
 	{"ssb1.3",
-	 "SSB 1.3: the same, of a week",
+	 "SSB 1.3: the same in a week",
 	 SUM_LO_DISCOUNTS,
 	 {{[ASK_YEAR] = {true, false, 1994, 1994},
 	   [ASK_WEEK] = {true, false, 6, 6},
@@ -120,7 +119,7 @@ static void add_equal(struct question *q, unsigned int column, int32_t value)
 	snprintf(c->text, sizeof(c->text), "= %d", value);
 }
 
-/* Days of a year, or of a month of it. */
+/* Days of a year, or of one month. */
 static void add_days(struct question *q, const struct ask_span *year, const struct ask_span *month)
 {
 	struct cond *c = add(q, &tpch_lineitem, L_SHIPDATE);
@@ -134,7 +133,7 @@ static void add_days(struct question *q, const struct ask_span *year, const stru
 		 month->given ? 2 : 0, month->given ? month->lo : 0);
 }
 
-/* @scale: of the column: what 1 is there. */
+/* @scale: stored value of 1. */
 static void add_quantity(struct question *q, unsigned int column, const struct ask_span *s,
 			 int32_t scale)
 {
@@ -198,7 +197,7 @@ int question_make(const char *name, const struct ask *a, struct question *q)
 		of[k] = queries[i].ask.of[k];
 		if (a->of[k].given && !of[k].given)
 			return err_set(-EINVAL, "%s: query %s has no condition on a %s",
-				       options[k].name, name, options[k].what);
+				       options[k].name, name, options[k].noun);
 		if (a->of[k].given)
 			of[k] = a->of[k];
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The queries: which rows they take, by a few conditions on columns, and what they sum there.
+ * The queries: conditions on columns that select rows, and the sum over these rows.
  */
 #ifndef TOOLS_QUERY_QUESTION_H
 #define TOOLS_QUERY_QUESTION_H
@@ -11,8 +11,13 @@
 #define QUESTION_CONDS 4u
 
 /*
- * struct cond - Rows whose value is from @lo to @hi, both included; or begins with @prefix.
- * @text: the same for people.
+ * struct cond - A condition on a column.
+ * @table: the column's table.
+ * @column: the column's index.
+ * @lo: lowest value that passes.
+ * @hi: highest value that passes.
+ * @prefix: for VALUE_CHARS: beginning of texts that pass.
+ * @text: the condition as text.
  */
 struct cond {
 	const struct tpch_table *table;
@@ -22,8 +27,7 @@ struct cond {
 	char text[64];
 };
 
-/* Of the rows that pass: the sum of price * discount; or what promoted parts have of the revenue.
- */
+/* The sum over rows that pass: price * discount of TPC-H or SSB, or revenue of promoted parts. */
 enum question_sum { SUM_DISCOUNTS, SUM_LO_DISCOUNTS, SUM_PROMO };
 
 /* struct question - Conditions on lineitem come first. */
@@ -34,15 +38,15 @@ struct question {
 	struct cond cond[QUESTION_CONDS];
 };
 
-/* Parameters that may differ from the benchmarks'; the index of names and values below. */
+/* Parameters that the user can change: indexes of options and values. */
 enum { ASK_YEAR, ASK_MONTH, ASK_WEEK, ASK_DISCOUNT, ASK_QUANTITY, ASK_OPTIONS };
 
 /*
  * struct ask - The limits given on the command line.
- * @given: this one is given.
- * @below: one number was given for the quantity, which shall be below it.
- * @lo: lower limit; of one number, the number.
- * @hi: upper limit; likewise.
+ * @given: the option is given.
+ * @below: the quantity has one number, an exclusive upper limit.
+ * @lo: lower limit, or the only number.
+ * @hi: upper limit, or the only number.
  */
 struct ask {
 	struct ask_span {
@@ -51,14 +55,13 @@ struct ask {
 	} of[ASK_OPTIONS];
 };
 
-/* ask_parse() - Parse the value of option @opt: "7", or for discount and quantity "5..7" too. */
+/* ask_parse() - Parse the value of option @opt: "7"; "5..7" for discount and quantity. */
 int ask_parse(void *ask, const char *opt, char *text);
 
 /* The queries' names. */
 extern const struct cli_list question_list;
 
-/* question_make() - Query @name with what was asked otherwise. -EINVAL: no such query, no such
- * option of it. */
+/* question_make() - Query @name with the changes @a. -EINVAL: no such query, or no such option. */
 int question_make(const char *name, const struct ask *a, struct question *q);
 
 #endif

@@ -8,12 +8,16 @@
 
 #define MAGIC 0x3279726575716e61ull /* "anquery2" */
 #define COLUMN_ALIGN 4096u
-#define LEAST 8193u /* bytes of a piece that can get a name */
+#define LEAST 8193u /* smallest piece that can have a name, bytes */
 
 /*
- * The head of the piece "query/TABLE". @id: of this table and no other. @at: where in the
- * piece columns are; 0: there is none. The last 8 bytes of the piece are @id once more, so that a
- * range that was truncated, and has grown again, is told from a whole one.
+ * struct head - The head of the piece "query/TABLE". The last 8 bytes of the piece repeat @id, to
+ * detect a range that was truncated and has grown again.
+ * @magic: MAGIC.
+ * @id: random number of this version of the table.
+ * @rows: number of rows.
+ * @bytes: bytes of the piece.
+ * @at: offset of each column in the piece; 0: none.
  */
 struct head {
 	uint64_t magic;
@@ -46,8 +50,7 @@ static void name_of(const struct tpch_table *t, char name[ANNEX_HDM_NAME])
 
 static int exists(const struct store *s, const struct tpch_table *t)
 {
-	return err_set(-EEXIST, "%s has the table %s: give --overwrite if it may go", s->uri,
-		       t->name);
+	return err_set(-EEXIST, "%s has the table %s: --overwrite replaces it", s->uri, t->name);
 }
 
 static int must_be_new(struct store *s, const struct tpch_table *t)
@@ -63,7 +66,7 @@ static int must_be_new(struct store *s, const struct tpch_table *t)
 	return err == -ENOENT ? 0 : err_lib(err, "%s", s->uri);
 }
 
-/* Where things will be: the head, columns, the mark. */
+/* Lay out the head, the columns and the mark. */
 static void lay_out(const struct tpch_table *t, bool made, struct head *h)
 {
 	h->bytes = sizeof(*h);
@@ -95,7 +98,7 @@ int store_create(struct store *s, const struct tpch_table *t, uint64_t rows, boo
 	err = annex_hdm_alloc(s->hdm, h.bytes, 0, NULL, &out->piece);
 	if (err)
 		return err_lib(err, "%s: no room for the table %s%s", s->uri, t->name,
-			       overwrite ? " beside the one that is there" : "");
+			       overwrite ? " beside the existing one" : "");
 	out->bytes = h.bytes;
 	memcpy(out->piece, &h, sizeof(h));
 	memcpy((char *)out->piece + h.bytes - sizeof(h.id), &h.id, sizeof(h.id));
@@ -119,19 +122,19 @@ int store_publish(struct store *s, const struct store_table *tables, unsigned in
 		err = annex_hdm_publish(s->hdm, piece, n, overwrite);
 	if (err == -EEXIST)
 		return err_set(err,
-			       "%s: another process has loaded the same table meanwhile: give "
-			       "--overwrite if it may go",
+			       "%s: another process has loaded the same table meanwhile: "
+			       "--overwrite replaces it",
 			       s->uri);
 	return err ? err_lib(err, "%s", s->uri) : 0;
 }
 
 static int damaged(const struct store *s, const struct tpch_table *t)
 {
-	return err_set(-EILSEQ, "%s: the table %s is damaged: load it anew, --overwrite", s->uri,
-		       t->name);
+	return err_set(-EILSEQ, "%s: the table %s is damaged: load it again with --overwrite",
+		       s->uri, t->name);
 }
 
-/* The head of a table, with nothing in it that would lead out of its piece. */
+/* Read the head of a table; refuse offsets outside of its piece. */
 static int read_head(struct store *s, const struct tpch_table *t, struct head *h, uint64_t *offset)
 {
 	struct annex_hdm_block block;
@@ -170,15 +173,15 @@ static struct store_held *find_held(struct store *s, const struct tpch_table *t)
 	return NULL;
 }
 
-/* Still the same one: nobody can have changed where its name leads, and back. */
+/* An equal number proves that the table was not replaced, not even twice. */
 static int read_held(struct store *s, const struct store_held *held, struct head *h)
 {
 	uint64_t offset;
 	int err = read_head(s, held->t, h, &offset);
 
 	if (!err && (offset != held->offset || h->id != held->id))
-		err = err_set(-ESTALE, "%s: %s was loaded anew while it was read: ask once more",
-			      s->uri, held->t->name);
+		err = err_set(-ESTALE, "%s: %s was replaced during the query: run it again", s->uri,
+			      held->t->name);
 	return err;
 }
 
@@ -211,10 +214,9 @@ int store_column(struct store *s, const struct tpch_table *t, unsigned int i, ui
 	if (err)
 		return err;
 	if (!h.at[i] && t->column[i].origin == TPCH_MADE)
-		return err_set(
-			-ENOENT,
-			"%s has no column %s: load lineitem once more, with orders beside it",
-			s->uri, t->column[i].name);
+		return err_set(-ENOENT,
+			       "%s has no column %s: load lineitem again, together with orders",
+			       s->uri, t->column[i].name);
 	if (!h.at[i] || h.rows != rows)
 		return damaged(s, t);
 	*data = annex_hdm_at(s->hdm, held->offset + h.at[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables in a memory range, so that any process finds them: they are loaded once and queried often.
- * A table is one piece, "query/TABLE": a head, its columns, and a mark at the end. It is built
- * where nobody else sees it, and gets its name when it is whole.
+ * Tables in a memory range, loaded once and queried by any process. A table is one piece,
+ * "query/TABLE": a head, its columns, and a mark at the end. It is built without a name, invisible
+ * to others, and published when it is complete.
  */
 #ifndef TOOLS_QUERY_STORE_H
 #define TOOLS_QUERY_STORE_H
@@ -10,18 +10,28 @@
 #include <annex/hdm.h>
 #include "tpch.h"
 
-/* The most rows that a table may have. */
-#define STORE_ROWS (1ull << 40)
+#define STORE_ROWS (1ull << 40) /* rows of a table at most */
 
-#define STORE_TABLES 2u /* that are stored: lineitem, part */
+#define STORE_TABLES 2u /* stored tables: lineitem, part */
 
-/* struct store_held - A table that is read: the one that @id names, which is at @offset. */
+/*
+ * struct store_held - A table that a query reads.
+ * @t: its description.
+ * @offset: offset of its piece.
+ * @id: number of this version of the table.
+ */
 struct store_held {
 	const struct tpch_table *t;
 	uint64_t offset, id;
 };
 
-/* struct store - A range, and the URI that errors call it by. */
+/*
+ * struct store - A range.
+ * @hdm: the open range.
+ * @uri: its URI, for messages.
+ * @held: tables in use.
+ * @nheld: number of tables in use.
+ */
 struct store {
 	struct annex_hdm *hdm;
 	const char *uri;
@@ -30,8 +40,11 @@ struct store {
 };
 
 /*
- * struct store_table - A table that is being loaded.
- * @data: its columns by their numbers, or NULL.
+ * struct store_table - A table during loading.
+ * @t: its description.
+ * @piece: its memory.
+ * @bytes: bytes of @piece.
+ * @data: memory of each column, or NULL.
  */
 struct store_table {
 	const struct tpch_table *t;
@@ -44,10 +57,10 @@ int store_open(struct store *s, const char *uri);
 void store_close(struct store *s);
 
 /*
- * store_create() - Make room for the columns of @t that are stored, and with @made for the computed
- * ones too. -EEXIST: there is such a table, and no @overwrite.
- * store_publish() - Make @n created tables visible in one step, with @overwrite in the place of
- * tables of the same names. Tables that are created and not published end with the store.
+ * store_create() - Allocate the stored columns of @t; with @made the computed ones too. -EEXIST:
+ * the table exists and @overwrite is false.
+ * store_publish() - Make @n created tables visible atomically; with @overwrite they replace tables
+ * of the same names. Closing the store frees tables that are not published.
  */
 int store_create(struct store *s, const struct tpch_table *t, uint64_t rows, bool made,
 		 bool overwrite, struct store_table *out);
@@ -55,10 +68,10 @@ int store_publish(struct store *s, const struct store_table *tables, unsigned in
 		  bool overwrite);
 
 /*
- * store_find() - Its rows; it is held from then on. -ENOENT, with the line: not loaded.
- * store_column() - Where column @i of a table that is held is; the memory is everybody's, so what
- * is in it may be anything. store_check() - Whether the tables that are held are what they were,
- * and whole: else what was read is void.
+ * store_find() - Hold a table and return its number of rows. -ENOENT with the line set: not loaded.
+ * store_column() - Find column @i of a held table. Other processes can write to this memory: trust
+ * no value.
+ * store_check() - Check that held tables are unchanged and complete. On an error, discard results.
  */
 int store_find(struct store *s, const struct tpch_table *t, uint64_t *rows);
 int store_column(struct store *s, const struct tpch_table *t, unsigned int i, uint64_t rows,
