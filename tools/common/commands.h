@@ -22,7 +22,6 @@ cli_run plan_show;
 cli_run vadd_gen;
 cli_run ndp_run, ndp_time, ndp_serve, ndp_list;
 cli_run bench_cuda, bench_hdm;
-cli_run cxl_simulate;
 cli_run part_add, part_set, part_remove;
 cli_run fs_mkfs, fs_mount, fs_fsck, fs_stat;
 

@@ -148,15 +148,15 @@ refused "and in its set" "vadd is named twice" "${cxl[@]}" vadd cxl-gpu
 refused "no such configuration" 'no configuration "x"' "${cxl[@]}" --config x
 refused "an empty one" 'no configuration ""' "${cxl[@]}" --config dram,
 refused "a configuration twice" "dram is named twice" "${cxl[@]}" --config dram,dram
-refused "a workload without any" "tpcc has none" "${cxl[@]}" vadd tpcc --config dram
+refused "a workload without any" "tpcc of skybyte runs on none" "${cxl[@]}" vadd tpcc --config dram
 refused "a configuration without any" "--config base: it is for" "${cxl[@]}" vadd \
 	--config dram,base
 refused "no such quantity" "--show heat" "${cxl[@]}" --show heat
-refused "nothing to compare with" "--show speed: it compares with dram" "${cxl[@]}" vadd \
+refused "nothing to compare with" "--show speed compares with dram" "${cxl[@]}" vadd \
 	--config cxl
 refused "of the other" "compares with base" "${cxl[@]}" --config dram,full --show slowdown
-refused "an option that changes nothing" "--log: none" "${cxl[@]}" vadd --log 1M
-refused "nor its values" "--sweep hot: none" "${cxl[@]}" tpcc --config base,w --sweep hot=1,2
+refused "an option that changes nothing" "--log: no effect" "${cxl[@]}" vadd --log 1M
+refused "nor its values" "--sweep hot: no effect" "${cxl[@]}" tpcc --config base,w --sweep hot=1,2
 for bad in link=x link=-1 link=1000001 link= link=0x10 link=1K link-rate=1 media-percent=0 \
 	media-percent=1.5 unit=65 unit=32 unit=8192 ssd-dram=100 ssd-dram=4100 log=1000 log=1025 \
 	runtime=-1 share=0.5 instruction=0 threads=0 threads=1025 threshold=x switch=1e9 \
@@ -169,8 +169,8 @@ done
 refused "a long name" "at most 200 bytes" "${cxl[@]}" --media "./$(printf %0300d 0)"
 echo 'read_ns = x' >flash
 refused "a file that is no flash" "--media: ./flash:1" "${cxl[@]}" --media ./flash
-refused "no flash with an SSD" "gds has an SSD" "${cxl[@]}" cxl-gpu --media dram
-refused "nor SkyByte's" "base has an SSD" "${cxl[@]}" skybyte --media dram
+refused "no flash with an SSD" "gds needs an SSD" "${cxl[@]}" cxl-gpu --media dram
+refused "nor SkyByte's" "base needs an SSD" "${cxl[@]}" skybyte --media dram
 refused "a log without room" "--log: 33554432 bytes" "${cxl[@]}" tpcc --log 32M
 refused "nor in a small DRAM" "4096 bytes of --ssd-dram" "${cxl[@]}" tpcc --ssd-dram 4K
 refused "sweep without values" "KEY=VALUE" "${cxl[@]}" --sweep link
@@ -186,7 +186,7 @@ refused "too many runs" "more than 100000 runs" "${cxl[@]}" --sweep "seed=$many"
 refused "too many keys" "more than 6 options" "${cxl[@]}" --sweep link=1 hot=1 seed=1 threads=1 \
 	scale=1 switch=1 share=1
 refused "no jobs" "--jobs 0" "${cxl[@]}" --jobs 0
-refused "a report without a place" "has no place" "${cxl[@]}" --plot - --json
+refused "a report without a place" "there is no report" "${cxl[@]}" --plot - --json
 [ ! -c /dev/full ] || refused "a full disk" "No space left" sh -c \
 	"'$annex' cxl simulate vadd --config dram --scale 0.02 >/dev/full"
 refused "no command" "no command: see" "$annex" cxl

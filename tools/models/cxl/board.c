@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <stddef.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/models/cxlssd.h>
 #include "tools/common/cli.h"
 #include "tools/common/error.h"
-#include "board.h"
+#include "ram.h"
+
+#define MEDIA_MAX 200u
+#define TEXT_MAX 600u
 
 /*
- * CXL-GPU's table of its evaluation: Vortex of 8 cores of 8 threads, DDR5-5600, PCIe 5 x8, a CXL
- * controller with a round trip of two-digit nanoseconds (here 50: twice @link_ns and @look_ns).
- * Vortex runs at 200 MHz (Tine et al., MICRO 2021: FPGAs). Its configuration has a data cache of
- * 16 KiB and 4 ways a core, with 16 entries for misses, two for each thread, and a second level of
- * 1 MiB. Both are divided by 8 here, as data of 8 MiB stand for those that fill a GPU. The host's
- * runtime takes "500" a page in the text, whose unit is lost: microseconds.
- * The endpoint: as many dies as program 3 GB/s (983 ZET), with blocks of few pages, since there are
- * little data, and erases that are as much shorter. @unit follows from the 47.4 % of hits that the
- * text has for vectors: half of the lines of 64 bytes. Fitted (make figures-cxl): @dram, and
- * the memory reserved for stores, on DS' "up to 4 x for bfs".
- * Not in the text, and chosen: 20 ns in the last-level cache, @spare.
+ * From the table in CXL-GPU's evaluation: Vortex with 8 cores of 8 threads, DDR5-5600, PCIe 5 x8, a
+ * CXL controller with a round trip of "two-digit" nanoseconds (here 50: twice @link_ns and
+ * @look_ns). Vortex runs at 200 MHz (Tine et al., MICRO 2021: FPGAs). Its configuration has a data
+ * cache of 16 KiB and 4 ways a core, with 16 miss entries, two a thread, and a second level of
+ * 1 MiB. Both sizes are divided by 8 here, since the data have 8 MiB in place of a full GPU. The
+ * host's runtime takes "500" a page in the paper, without a unit: taken as microseconds.
+ * The endpoint has as many dies as program 3 GB/s (983 ZET). Blocks have few pages, since there is
+ * little data, and erases are shorter in proportion. @unit follows from the paper's 47.4 % of hits
+ * for vectors: half of the lines of 64 bytes. Fitted (make figures-cxl): @dram, and the memory
+ * reserved for stores, to DS' "up to 4 x for bfs".
+ * Not in the paper, and chosen: 20 ns in the last-level cache, @spare.
  */
 void board_gpu(struct board *m)
 {
@@ -59,12 +64,12 @@ void board_gpu(struct board *m)
 }
 
 /*
- * SkyByte's artifact (HieronZhang/SkyByte-Artifact): sizes are its own divided by 16. A switch of
- * threads takes 1 us there; a page is hot after 7 accesses, and sooner while most accesses are to
- * hot pages, here always after 7. Not known, and chosen: a clock of 4 GHz, the bound on migration,
- * and before the division an L1 of 32 KiB and a last-level cache of 1 MiB. The latter cannot have
- * been much larger: of radix, srad and tpcc, W programs 1/64 as many pages as lines are stored to
- * memory, to within 12,000 lines; so caches cannot have had more lines of them at the end.
+ * From SkyByte's artifact (HieronZhang/SkyByte-Artifact), with sizes divided by 16. A switch of
+ * threads takes 1 us there. A page is hot after 7 accesses, or fewer while most accesses go to hot
+ * pages; here always after 7. Unknown, and chosen: a clock of 4 GHz, the bound on migration, and,
+ * before the division, an L1 of 32 KiB and a last-level cache of 1 MiB. The last-level cache cannot
+ * have been much larger: for radix, srad and tpcc, W programs a page for every 64 lines stored to
+ * memory, to within 12,000 lines, so at most that many lines were left in caches at the end.
  */
 void board_cpu(struct board *m)
 {
@@ -158,7 +163,7 @@ static int set_policy(struct board *m, const char *text)
 	return err_set(-EINVAL, "policy %s: round-robin, random or fairness", text);
 }
 
-/* A decimal number, and for sizes (powers of 1024) and rates (of 1000) a suffix. */
+/* A decimal number; sizes and rates may have a suffix, a power of 1024 or 1000. */
 static bool parse_number(const struct field *f, const char *text, double *value)
 {
 	static const char suffixes[] = "KMGT";
@@ -221,4 +226,75 @@ int board_set(struct board *m, const char *name, const char *text)
 const char *board_name(unsigned int i)
 {
 	return i < FIELDS ? fields[i].name : NULL;
+}
+
+/* The name becomes a value in a URI, where & would end it. */
+static int check_media(const char *front, const char *value)
+{
+	char uri[MEDIA_MAX + 64];
+	struct annex_cxlssd *s;
+	int err;
+
+	if (!strcmp(value, "dram"))
+		return 0;
+	if (strchr(value, '&') || strlen(value) > MEDIA_MAX)
+		return err_set(-EINVAL, "%smedia: a file name has at most %u bytes and no &", front,
+			       MEDIA_MAX);
+	snprintf(uri, sizeof(uri), "cxlssd:?durable=model&size=1M&media=%s", value);
+	err = annex_cxlssd_open(uri, &s);
+	if (err)
+		return err_lib(err, "%smedia", front);
+	annex_cxlssd_close(s);
+	return 0;
+}
+
+/* Prefix the error line with @front. */
+static int prefix_error(const char *front, int err)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%s", err_text());
+	err_clear();
+	return err_set(err, "%s%s", front, text);
+}
+
+int board_check_value(const char *front, const char *name, const char *value)
+{
+	struct board m;
+	int err;
+
+	board_gpu(&m);
+	m.log_bytes = 0;
+	err = board_set(&m, name, value);
+	if (err)
+		return err == -ENOENT ? err : prefix_error(front, err);
+	if (!strcmp(name, "media"))
+		return check_media(front, value);
+	if (m.unit & (m.unit - 1))
+		return err_set(-EINVAL, "%s%s %s: give a power of two", front, name, value);
+	if (m.dram % RAM_LINE || m.log_bytes % RAM_LINE)
+		return err_set(-EINVAL, "%s%s %s: give a multiple of %u bytes", front, name, value,
+			       RAM_LINE);
+	return 0;
+}
+
+int board_check(const char *config, const struct board *m)
+{
+	const bool port = m->memory == BOARD_PORT;
+	const bool flash = port || m->memory == BOARD_GDS || m->memory == BOARD_TIER;
+
+	if (flash && !port && !strcmp(m->media, "dram"))
+		return err_set(
+			-EINVAL,
+			"--media dram: configuration %s needs an SSD: remove it from --config",
+			config);
+	if (m->log && m->log_bytes + RAM_PAGE > m->dram)
+		return err_set(-EINVAL,
+			       "--log: %llu bytes and a page of %u do not fit in %llu bytes of "
+			       "--ssd-dram",
+			       (ull)m->log_bytes, RAM_PAGE, (ull)m->dram);
+	if (flash && m->dram < RAM_PAGE)
+		return err_set(-EINVAL, "--ssd-dram: %llu bytes have no room for a page of %u",
+			       (ull)m->dram, RAM_PAGE);
+	return 0;
 }

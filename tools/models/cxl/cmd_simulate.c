@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex cxl simulate: how long programs take on CXL-GPU's and SkyByte's hosts and endpoints.
+ * annex cxl simulate: time programs on models of CXL-GPU's and SkyByte's machines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 struct cxl_opts {
 	struct matrix matrix;
-	const char *words[MAX_WORDS]; /* of --sweep, and those that follow it */
+	const char *words[MAX_WORDS]; /* --sweep and the words after it */
 	unsigned int n_words;
 	const char *show, *plot;
 	uint32_t jobs;
@@ -27,7 +27,7 @@ struct cxl_opts {
 static const char *work_at(unsigned int i, char *summary)
 {
 	if (i < 2) {
-		strcpy(summary, i ? "all of SkyByte's" : "all of CXL-GPU's");
+		strcpy(summary, i ? "all workloads of SkyByte" : "all workloads of CXL-GPU");
 		return i ? "skybyte" : "cxl-gpu";
 	}
 	if (!work_kinds[i - 2])
@@ -76,7 +76,7 @@ static int add_word(void *opts, const char *opt, char *arg)
 	return 0;
 }
 
-/* The shell makes several words of --sweep link=20,125 threads=8,16. */
+/* --sweep link=20,125 threads=8,16 has several words. */
 static int parse_word(void *opts, char *arg)
 {
 	struct cxl_opts *o = opts;
@@ -137,8 +137,8 @@ static int simulate(struct cxl_opts *o)
 	for (unsigned int i = 0; i < o->n_words && !err; i++)
 		err = matrix_sweep(&o->matrix, o->words[i]);
 	if (!err && o->json && newfile_stdout(o->plot))
-		err = err_set(-EINVAL, "--json is about the report, which has no place: the plot "
-				       "is on standard output");
+		err = err_set(-EINVAL, "--json: the plot is on standard output, so there is no "
+				       "report");
 	if (!err)
 		err = matrix_make(&o->matrix);
 	if (!err && (o->plot || !o->json))
@@ -152,66 +152,65 @@ static int simulate(struct cxl_opts *o)
 	return err ? err : report(o, q);
 }
 
+/* An option of boards. */
+#define BOARD(name, value, text)                                                                   \
+	{                                                                                          \
+		name, 0, value, 2, OPT_CALL(parse_board), text                                     \
+	}
+
 static const struct cli_option options[] = {
 	{"config", 0, "CONFIG,...", 1, OPT_CALL_OF(parse_configs, config_list),
 	 "Configurations (all)"},
 	{"show", 0, "QUANTITY", 1, OPT_TEXT_OF(struct cxl_opts, show, quantity_list),
-	 "What the table and the plot show (speed)"},
+	 "Quantity to show in the table and the plot (speed)"},
 	{"sweep", 0, "KEY=V,...", 1, OPT_CALL_OF(add_word, key_list),
 	 "Run every combination of these values; a key is an option of boards, without --"},
 	{"plot", 0, "FILE.svg", 1, OPT_TEXT(struct cxl_opts, plot),
-	 "Draw it: bars, or over the first key of --sweep (-: to standard output, and no report)"},
+	 "Plot bars, or lines over the first key of --sweep (-: to standard output, no report)"},
 	{"overwrite", 0, NULL, 1, OPT_FLAG(struct cxl_opts, overwrite),
-	 "The plot may be there already"},
+	 "Overwrite an existing plot"},
 	{"jobs", 0, "N", 1, OPT_U32(struct cxl_opts, jobs, 1, 1024), "Runs at a time (one a core)"},
 	{NULL, 0, NULL, 2, {0}, "Boards (defaults of CXL-GPU's, SkyByte's):"},
-	{"media", 0, "MEDIA", 2, OPT_CALL(parse_board),
-	 "Flash of the endpoint: optane, znand, ull, slc, nand, or a file with a / in its name; "
-	 "dram: CXL-GPU's endpoint is made of DRAM (znand, ull)"},
-	{"media-percent", 0, "N", 2, OPT_CALL(parse_board),
-	 "Times of the flash, in percent of its own (100)"},
-	{"ssd-dram", 0, "SIZE", 2, OPT_CALL(parse_board), "DRAM of the endpoint (128K, 32M)"},
-	{"unit", 0, "BYTES", 2, OPT_CALL(parse_board),
-	 "Unit of the cache in that DRAM (128, 4096)"},
-	{"log", 0, "SIZE", 2, OPT_CALL(parse_board), "Write log in that DRAM (4M)"},
-	{"link", 0, "NS", 2, OPT_CALL(parse_board), "Latency of the link, one way (20)"},
-	{"link-rate", 0, "RATE", 2, OPT_CALL(parse_board), "Rate of the link, each way (31.5G)"},
-	{"runtime", 0, "US", 2, OPT_CALL(parse_board),
-	 "The host's runtime for a page fault, of uvm and gds (500)"},
-	{"share", 0, "N", 2, OPT_CALL(parse_board),
-	 "Data divided by local memory, of uvm and gds (10)"},
-	{"reserve", 0, "SIZE", 2, OPT_CALL(parse_board),
-	 "GPU memory for stores that wait, of ds (1664K)"},
-	{"instruction", 0, "PS", 2, OPT_CALL(parse_board), "Time of an instruction (5000, 250)"},
-	{"threads", 0, "N", 2, OPT_CALL(parse_board),
-	 "Threads, on 8 cores (64, 8; 24 with switches of threads)"},
-	{"threshold", 0, "US", 2, OPT_CALL(parse_board),
-	 "A longer wait, as the endpoint announces it, gives up the core (2)"},
-	{"switch", 0, "US", 2, OPT_CALL(parse_board), "Time of a switch of threads (1)"},
-	{"policy", 0, "POLICY", 2, OPT_CALL(parse_board),
-	 "The thread that gets the core: round-robin, random, fairness (round-robin)"},
-	{"host", 0, "SIZE", 2, OPT_CALL(parse_board), "Host memory for hot pages (128M)"},
-	{"hot", 0, "N", 2, OPT_CALL(parse_board), "Accesses that make a page hot (7)"},
-	{"migration", 0, "RATE", 2, OPT_CALL(parse_board), "Rate of moving hot pages (4G)"},
-	{"scale", 0, "N", 2, OPT_CALL(parse_board), "Size of the programs (1)"},
-	{"seed", 0, "N", 2, OPT_CALL(parse_board), "Seed of their input (1)"},
+	BOARD("media", "MEDIA",
+	      "Flash of the endpoint: optane, znand, ull, slc, nand, or a file with a / in its "
+	      "name; "
+	      "dram: DRAM in CXL-GPU's endpoint (znand, ull)"),
+	BOARD("media-percent", "N", "Scale of the flash's times, in percent (100)"),
+	BOARD("ssd-dram", "SIZE", "DRAM of the endpoint (128K, 32M)"),
+	BOARD("unit", "BYTES", "Unit of the cache in that DRAM (128, 4096)"),
+	BOARD("log", "SIZE", "Write log in that DRAM (4M)"),
+	BOARD("link", "NS", "Latency of the link, one way (20)"),
+	BOARD("link-rate", "RATE", "Rate of the link, each way (31.5G)"),
+	BOARD("runtime", "US", "Time of the host's runtime for a page fault, in uvm and gds (500)"),
+	BOARD("share", "N", "Data divided by local memory, in uvm and gds (10)"),
+	BOARD("reserve", "SIZE", "GPU memory for waiting stores, in ds (1664K)"),
+	BOARD("instruction", "PS", "Time of an instruction (5000, 250)"),
+	BOARD("threads", "N", "Threads, on 8 cores (64, 8; 24 with switches of threads)"),
+	BOARD("threshold", "US", "Longest announced wait without a switch of threads (2)"),
+	BOARD("switch", "US", "Time of a switch of threads (1)"),
+	BOARD("policy", "POLICY",
+	      "Next thread on a core: round-robin, random, fairness (round-robin)"),
+	BOARD("host", "SIZE", "Host memory for hot pages (128M)"),
+	BOARD("hot", "N", "Accesses that make a page hot (7)"),
+	BOARD("migration", "RATE", "Rate of moving hot pages (4G)"),
+	BOARD("scale", "N", "Size of the programs (1)"),
+	BOARD("seed", "N", "Seed of their input (1)"),
 	CLI_JSON(struct cxl_opts, json),
 	{0}};
 
 static const char doc[] =
-	"Run programs on simulated machines whose memory is a CXL-SSD, and report how long they "
-	"take. The programs compute for real, their results are checked, and every line that comes "
-	"from memory is compared with what was stored. Times are virtual, and the same in every "
-	"run."
+	"Run programs on simulated machines whose memory is a CXL-SSD, and report their times. The "
+	"programs compute real results, which are checked, and every line loaded from memory is "
+	"compared with the stored data. Times are virtual, and the same in every run."
 	"\vSizes: K, M, G are powers of 1024 bytes. Rates: powers of 1000 bytes a second.\n"
-	"An option of boards changes those configurations only that have its part.\n\n"
+	"An option of boards affects only configurations that have the part.\n\n"
 	"Examples:\n"
 	"  annex cxl simulate cxl-gpu --show slowdown\n"
 	"  annex cxl simulate vadd --config dram,cxl,ds --sweep media=znand,nand\n"
 	"  annex cxl simulate skybyte --plot speed.svg\n"
 	"  annex cxl simulate srad --config full --sweep threshold=2,80 --show time";
 
-int cxl_simulate(int argc, char **argv)
+static int simulate_command(int argc, char **argv)
 {
 	static const struct cli_line line = {options, "[WORKLOAD...]", doc, .list = &work_list,
 					     .take = parse_word};
@@ -227,4 +226,14 @@ int cxl_simulate(int argc, char **argv)
 	matrix_free(&o->matrix);
 	free(o);
 	return err;
+}
+
+int cmd_cxl(int argc, char **argv)
+{
+	static const struct cli_command commands[] = {
+		{"simulate", simulate_command, "run programs on simulated CXL memory"},
+		{NULL, NULL, NULL}};
+
+	return cli_dispatch(commands, "CXL memory made of flash, and hosts that use it.", argc,
+			    argv);
 }

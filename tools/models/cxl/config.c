@@ -17,13 +17,14 @@ const struct config configs[] = {
 	 .set = "cxl-gpu",
 	 .memory = BOARD_LOCAL,
 	 .reference = true},
-	GPU("uvm", "pages come from host memory", BOARD_UVM, NULL),
-	GPU("gds", "pages come from an SSD", BOARD_GDS, NULL),
+	GPU("uvm", "pages paged in from host memory", BOARD_UVM, NULL),
+	GPU("gds", "pages paged in from an SSD", BOARD_GDS, NULL),
 	GPU("cxl", "an endpoint behind a root port", BOARD_PORT, "none"),
 	GPU("naive", "speculative reads of the line of each load", BOARD_PORT, "naive"),
-	GPU("dynamic", "of 256 bytes to 1 KiB from there on", BOARD_PORT, "dynamic"),
-	GPU("sr", "around there, as the queues say", BOARD_PORT, "sr"),
-	GPU("ds", "the same, with deterministic stores", BOARD_PORT, "sr,ds"),
+	GPU("dynamic", "speculative reads of 256 bytes to 1 KiB from that line", BOARD_PORT,
+	    "dynamic"),
+	GPU("sr", "speculative reads around that line, by queue depth", BOARD_PORT, "sr"),
+	GPU("ds", "sr with deterministic stores", BOARD_PORT, "sr,ds"),
 	{.name = "base",
 	 .summary = "a CXL-SSD with a page cache",
 	 .set = "skybyte",
@@ -42,7 +43,7 @@ const struct config configs[] = {
 	{.name = NULL},
 };
 
-/* SkyByte runs three threads a core where they take turns, and one where they do not. */
+/* SkyByte runs three threads a core when it switches threads, and one when it does not. */
 #define THREADS_A_CORE 3u
 #define THRESHOLD_NS 2000u
 
@@ -63,7 +64,7 @@ void config_board(const struct config *c, struct board *m)
 	}
 }
 
-/* Parts of boards. */
+/* Parts of a board. */
 enum {
 	SSD = 1 << 0,
 	LINK = 1 << 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Configurations of a board that are compared: which mechanisms it has.
+ * Configurations to compare: boards with and without some mechanisms.
  */
 #ifndef TOOLS_CXL_CONFIG_H
 #define TOOLS_CXL_CONFIG_H
@@ -8,9 +8,16 @@
 #include "board.h"
 
 /*
- * struct config - @set: the paper whose workloads it is for. @ports: names of
- * annex_cxlport_switches(), or NULL. @promote, @log, @switches: SkyByte's P, W and C.
- * @reference: the one that others are compared with.
+ * struct config - A configuration.
+ * @name: its name.
+ * @summary: a line for users.
+ * @set: the paper whose workloads it runs.
+ * @memory: memory below the last-level cache.
+ * @ports: names of annex_cxlport_switches(), or NULL.
+ * @promote: hot pages move to host memory (SkyByte's P).
+ * @switches: threads switch during waits (SkyByte's C).
+ * @log: the endpoint has a write log (SkyByte's W).
+ * @reference: other configurations are compared with this one.
  */
 struct config {
 	const char *name;
@@ -22,14 +29,13 @@ struct config {
 	bool reference;
 };
 
-/* All of them, set by set; the list ends with one without a name. */
+/* All configurations, set by set; one without a name ends the list. */
 extern const struct config configs[];
 
-/* config_board() - The board of a configuration. */
+/* config_board() - Set up the board of a configuration. */
 void config_board(const struct config *c, struct board *m);
 
-/* config_takes() - Whether a configuration has what an option of boards, by its name, is about: the
- * others' boards are the same whatever its value. */
+/* config_takes() - Whether an option of boards affects a configuration. */
 bool config_takes(const struct config *c, const char *option);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The workloads as rows of kernels.
+ * The workloads as sequences of kernels.
  */
 #include "gpu.h"
 
@@ -10,7 +10,7 @@
 
 #define STEPS 3
 
-/* struct recipe - The kernels of a workload, and which part of its data each has. */
+/* struct recipe - The kernels of a workload, and the share of its data that each one has. */
 struct recipe {
 	const struct work_kind *kind;
 	struct {
@@ -35,13 +35,13 @@ static const struct recipe recipes[] = {
 	{&work_mri, {{&gpu_sort, 0.5}, {&gpu_conv3, 0.5}}},
 };
 
-/* struct step - A kernel of a workload that has data. */
+/* struct step - A kernel of a workload, and its plan. */
 struct step {
 	const struct gpu_kernel *kernel;
 	uint64_t plan[GPU_PLAN_BYTES / sizeof(uint64_t)];
 };
 
-/* plan_steps() - The plans of all kernels; returns the bytes of data. */
+/* plan_steps() - Plan all kernels. Return: bytes of data. */
 static uint64_t plan_steps(const struct work *w, struct step *steps)
 {
 	const struct recipe *r = recipes;

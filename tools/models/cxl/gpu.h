@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The thirteen workloads of CXL-GPU. Each is one kernel or a row of kernels. lane_ops() counts the
- * arithmetic on data and the comparisons, as if loops were unrolled; an operation on two floats of
- * a pair counts once.
+ * The thirteen workloads of CXL-GPU, each a sequence of kernels. lane_ops() counts arithmetic on
+ * data and comparisons, as if loops were unrolled; an operation on a pair of floats counts once.
  */
 #ifndef TOOLS_CXL_GPU_H
 #define TOOLS_CXL_GPU_H
@@ -20,11 +19,11 @@ extern const struct work_kind work_gnn, work_mri;
 #define GPU_BYTES (8u << 20) /* data of a kernel at scale 1 */
 
 /*
- * struct gpu_kernel - A kernel. Its plan says where its arrays are in the data.
- * @plan: fills the plan, of at most GPU_PLAN_BYTES; arrays begin at *@end, which moves behind them.
- * @fill: input; *@seed is a state of annex_random().
- * @run: lane @id of @lanes; all lanes wait for each other before and after.
- * @check: whether the results in @data are those that @first gives.
+ * struct gpu_kernel - A kernel. Its plan locates its arrays in the data.
+ * @plan: fill the plan, of at most GPU_PLAN_BYTES; allocate arrays from *@end on.
+ * @fill: write the input; *@seed is a state of annex_random().
+ * @run: run lane @id of @lanes, between barriers of all lanes.
+ * @check: check the results in @data, for the input @first.
  */
 struct gpu_kernel {
 	void (*plan)(void *plan, double scale, uint64_t *end);
@@ -33,7 +32,7 @@ struct gpu_kernel {
 	bool (*check)(const void *plan, const char *first, const char *data);
 };
 
-/* GPU_KERNEL() - The kernel whose functions and whose plan begin with @_name. */
+/* GPU_KERNEL() - Define the kernel whose functions and plan begin with @_name. */
 #define GPU_KERNEL(_name)                                                                          \
 	_Static_assert(sizeof(struct _name##_plan) <= GPU_PLAN_BYTES, "the plan is too large");    \
 	const struct gpu_kernel gpu_##_name = {                                                    \
@@ -48,7 +47,7 @@ extern const struct gpu_kernel gpu_stencil, gpu_conv3;
 extern const struct gpu_kernel gpu_gemm, gpu_gauss;
 extern const struct gpu_kernel gpu_sort, gpu_path, gpu_bfs, gpu_cfd;
 
-/* gpu_scaled() - @n, the number at scale 1, at @scale; not less than @least. */
+/* gpu_scaled() - Scale @n, to at least @least. */
 static inline uint64_t gpu_scaled(double scale, uint64_t n, uint64_t least)
 {
 	uint64_t scaled = (uint64_t)(scale * (double)n);
@@ -56,7 +55,7 @@ static inline uint64_t gpu_scaled(double scale, uint64_t n, uint64_t least)
 	return scaled < least ? least : scaled;
 }
 
-/* gpu_array() - Where an array of @bytes begins; arrays are aligned as cudaMalloc() aligns. */
+/* gpu_array() - Allocate an array of @bytes, aligned like cudaMalloc(). */
 static inline uint64_t gpu_array(uint64_t *end, uint64_t bytes)
 {
 	uint64_t at = (*end + 255) / 256 * 256;
@@ -65,17 +64,20 @@ static inline uint64_t gpu_array(uint64_t *end, uint64_t bytes)
 	return at;
 }
 
-#define GPU_THREADS 8u /* of a core */
+#define GPU_THREADS 8u /* threads of a core */
 
 /*
- * struct gpu_part - Work items of a lane: from @begin on every @step-th before @end. A core has
- * neighbouring items, and so have its threads at any moment.
+ * struct gpu_part - Work items of a lane. A core has neighbouring items, and so have its threads at
+ * any time.
+ * @begin: first item.
+ * @end: end of the items.
+ * @step: distance of items.
  */
 struct gpu_part {
 	uint64_t begin, end, step;
 };
 
-/* gpu_part() - The part of lane @id of @lanes; there are @n items in all. */
+/* gpu_part() - The part of lane @id of @lanes, of @n items in all. */
 static inline struct gpu_part gpu_part(uint64_t n, unsigned int id, unsigned int lanes)
 {
 	const unsigned int core = id / GPU_THREADS, left = lanes - core * GPU_THREADS;
@@ -88,13 +90,30 @@ static inline struct gpu_part gpu_part(uint64_t n, unsigned int id, unsigned int
 	};
 }
 
-/* gpu_random() - From -1 up to 1. */
+/* gpu_random() - A number from -1 up to 1. */
 static inline float gpu_random(uint64_t *seed)
 {
 	return (float)(int32_t)(annex_random(seed) >> 40) / 8388608.0f - 1.0f;
 }
 
-/* gpu_mul() - A product that is rounded: a compiler must not fuse it with the sum around it. */
+/* gpu_fill(), gpu_fill_double() - Write @n random numbers at @at. */
+static inline void gpu_fill(char *data, uint64_t at, uint64_t n, uint64_t *seed)
+{
+	float *v = (float *)(data + at);
+
+	for (uint64_t i = 0; i < n; i++)
+		v[i] = gpu_random(seed);
+}
+
+static inline void gpu_fill_double(char *data, uint64_t at, uint64_t n, uint64_t *seed)
+{
+	double *v = (double *)(data + at);
+
+	for (uint64_t i = 0; i < n; i++)
+		v[i] = gpu_random(seed);
+}
+
+/* gpu_mul() - A rounded product, which a compiler cannot fuse with a sum. */
 static inline float gpu_mul(float a, float b)
 {
 	float product = a * b;
@@ -103,7 +122,7 @@ static inline float gpu_mul(float a, float b)
 	return product;
 }
 
-/* gpu_same() - Whether @v and the number at @at are the same bit for bit. */
+/* gpu_same() - Whether @v and the number at @at have the same bits. */
 static inline bool gpu_same(float v, const char *at)
 {
 	uint32_t a, b;

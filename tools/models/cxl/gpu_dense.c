@@ -36,13 +36,9 @@ static void gemm_plan(void *plan, double scale, uint64_t *end)
 static void gemm_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct gemm_plan *p = plan;
-	double *a = (double *)(data + p->a);
-	double *b = (double *)(data + p->b);
 
-	for (uint64_t i = 0; i < 2 * p->depth; i++)
-		a[i] = gpu_random(seed);
-	for (uint64_t i = 0; i < p->depth * GEMM_COLUMNS; i++)
-		b[i] = gpu_random(seed);
+	gpu_fill_double(data, p->a, 2 * p->depth, seed);
+	gpu_fill_double(data, p->b, p->depth * GEMM_COLUMNS, seed);
 }
 
 static void gemm_thread(const struct gemm_plan *p, struct lane *l, uint64_t thread)
@@ -97,10 +93,10 @@ static bool gemm_check(const void *plan, const char *first, const char *data)
 
 /*
  * gauss - Gaussian elimination of a matrix of floats with 8 MiB, in place. Of two rows, the one
- * with the larger first element is the pivot: it becomes the previous row, and the current row is
- * what the elimination leaves of the other. Pairs are visited from the last row up, as is usual
- * for neighbour pivoting. Sampled: GAUSS_ROUNDS rounds of the first column; a round halves the
- * rows that are left.
+ * with the larger first element is the pivot: it becomes the previous row, and the eliminated
+ * other row becomes the current row. Pairs are visited from the last row up, as usual for
+ * neighbour pivoting. Sampled: GAUSS_ROUNDS rounds of the first column; a round halves the
+ * remaining rows.
  */
 #define GAUSS_COLUMNS 1024u
 #define GAUSS_ROW (GAUSS_COLUMNS * 4)
@@ -126,13 +122,11 @@ static void gauss_plan(void *plan, double scale, uint64_t *end)
 static void gauss_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct gauss_plan *p = plan;
-	float *matrix = (float *)(data + p->matrix);
 
-	for (uint64_t i = 0; i < p->rows * GAUSS_COLUMNS; i++)
-		matrix[i] = gpu_random(seed);
+	gpu_fill(data, p->matrix, p->rows * GAUSS_COLUMNS, seed);
 }
 
-/* gauss_choose() - The factors of all pairs; @apart: rows from a previous row to its current. */
+/* gauss_choose() - Compute the factors of all pairs of rows that are @apart. */
 static void gauss_choose(const struct gauss_plan *p, struct lane *l, unsigned int id,
 			 unsigned int lanes, uint64_t apart)
 {
@@ -190,7 +184,7 @@ static void gauss_run(const void *plan, struct lane *l, unsigned int id, unsigne
 	}
 }
 
-/* gauss_plain() - One pair of rows in host memory; returns the factor. */
+/* gauss_plain() - The reference result of one pair of rows. Return: the factor. */
 static float gauss_plain(float *previous, float *current, uint32_t *pick)
 {
 	double was = previous[0], is = current[0];

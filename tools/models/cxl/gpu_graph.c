@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kernels on random graphs as compressed rows, 8 MiB with all state. Vertices have random numbers,
- * so that rows and neighbours are anywhere. Whole graphs are searched, nothing is sampled.
+ * Kernels on whole random graphs as compressed rows, 8 MiB with all state. Vertices have random
+ * numbers, so rows and neighbours are scattered.
  */
 #include "gpu.h"
 
@@ -20,7 +20,7 @@ struct path_plan {
 	uint64_t n;
 	uint64_t order; /* vertices by layer */
 	uint64_t row;
-	uint64_t edge; /* of 64 bits: where it comes from; above: its length */
+	uint64_t edge; /* u64: source; upper half: length */
 	uint64_t cost;
 };
 
@@ -118,7 +118,7 @@ static void path_run(const void *plan, struct lane *l, unsigned int id, unsigned
 	}
 }
 
-/* path_relax() - Every edge once, in any order; returns whether a cost fell. */
+/* path_relax() - Relax every edge once. Return: whether a cost fell. */
 static bool path_relax(const struct path_plan *p, const char *first, uint64_t *cost)
 {
 	const uint32_t *row = (const uint32_t *)(first + p->row);
@@ -160,20 +160,20 @@ static bool path_check(const void *plan, const char *first, const char *data)
 
 /*
  * bfs - Breadth-first search from vertex 0, level by level. A GPU thread takes a vertex of the
- * level from the queue, and looks whether each of its neighbours was visited. The first visitor
- * sets cost and mask, as Rodinia's bfs does, and appends to the queue.
+ * level from the queue and visits its neighbours. The first visitor of a vertex sets its cost and
+ * mask, as in Rodinia's bfs, and appends it to the queue.
  */
 #define BFS_DEGREE 8u /* edges from a vertex, in the mean */
 
 struct bfs_plan {
 	uint64_t n;
-	uint64_t node;   /* of 64 bits: first pair of edges; above: how many pairs */
-	uint64_t edge;   /* in pairs: two vertices an access */
-	uint64_t mask;   /* 1: waits in the queue */
-	uint64_t visits; /* 0: none yet */
+	uint64_t node;   /* u64: first pair of edges; upper half: number of pairs */
+	uint64_t edge;   /* pairs of vertices, one access each */
+	uint64_t mask;   /* 1: in the queue */
+	uint64_t visits; /* number of visits */
 	uint64_t cost;
 	uint64_t queue;
-	uint64_t tail; /* vertices that ever were in the queue */
+	uint64_t tail; /* vertices appended to the queue so far */
 };
 
 static uint64_t bfs_pairs(uint64_t vertex)
@@ -264,7 +264,7 @@ static void bfs_run(const void *plan, struct lane *l, unsigned int id, unsigned 
 	}
 }
 
-/* bfs_plain() - A search in host memory; returns how many vertices it reached. */
+/* bfs_plain() - The reference result. Return: number of vertices reached. */
 static uint64_t bfs_plain(const struct bfs_plan *p, const char *first, uint32_t *cost,
 			  uint32_t *visits, uint32_t *queue)
 {
@@ -293,7 +293,7 @@ static uint64_t bfs_plain(const struct bfs_plan *p, const char *first, uint32_t 
 	return tail;
 }
 
-/* bfs_queue() - Each vertex reached is in the queue of @data once, nearer ones before. */
+/* bfs_queue() - Check that the queue in @data has each reached vertex once, nearest first. */
 static bool bfs_queue(const struct bfs_plan *p, const char *data, uint32_t *cost, uint64_t reached)
 {
 	const uint32_t *queue = (const uint32_t *)(data + p->queue);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kernels on grids: one sweep over a whole grid of 8 MiB with its result. A work item is the points
- * of a line of 64 bytes, of which those to the left are kept in registers.
+ * Kernels on grids: one sweep over a grid of 8 MiB with its result. A work item is the points of a
+ * line of 64 bytes; registers keep the points to the left.
  */
 #include "gpu.h"
 
@@ -32,13 +32,11 @@ static void stencil_plan(void *plan, double scale, uint64_t *end)
 static void stencil_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct stencil_plan *p = plan;
-	double *in = (double *)(data + p->in);
 
-	for (uint64_t i = 0; i < p->rows * STENCIL_COLUMNS; i++)
-		in[i] = gpu_random(seed);
+	gpu_fill_double(data, p->in, p->rows * STENCIL_COLUMNS, seed);
 }
 
-/* stencil_row() - Points of one row, from @at on. */
+/* stencil_row() - Compute points of one row, from @at on. */
 static void stencil_row(const struct stencil_plan *p, struct lane *l, uint64_t at, uint64_t points)
 {
 	double left = gpu_load_double(l, at - 8);
@@ -90,7 +88,7 @@ static bool stencil_check(const void *plan, const char *first, const char *data)
 }
 
 /*
- * conv3 - Convolution of an image of floats with 3 x 3 weights; zeros are around it. A GPU thread
+ * conv3 - Convolution of an image of floats, padded with zeros, with 3 x 3 weights. A GPU thread
  * computes two neighbouring points.
  */
 #define CONV3_COLUMNS 1024u
@@ -116,16 +114,12 @@ static void conv3_plan(void *plan, double scale, uint64_t *end)
 static void conv3_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct conv3_plan *p = plan;
-	float *weights = (float *)(data + p->weights);
-	float *in = (float *)(data + p->in);
 
-	for (unsigned int i = 0; i < 9; i++)
-		weights[i] = gpu_random(seed);
-	for (uint64_t i = 0; i < p->rows * CONV3_COLUMNS; i++)
-		in[i] = gpu_random(seed);
+	gpu_fill(data, p->weights, 9, seed);
+	gpu_fill(data, p->in, p->rows * CONV3_COLUMNS, seed);
 }
 
-/* conv3_load() - A pair of points; zeroes where there is no image. */
+/* conv3_load() - Load a pair of points; outside of the image they are zero. */
 static struct gpu_pair conv3_load(const struct conv3_plan *p, struct lane *l, int64_t row,
 				  int64_t pair)
 {
@@ -134,7 +128,7 @@ static struct gpu_pair conv3_load(const struct conv3_plan *p, struct lane *l, in
 	return gpu_load_pair(l, p->in + (uint64_t)row * CONV3_ROW + (uint64_t)pair * 8);
 }
 
-/* conv3_point() - Point @which of the pair in the middle of three pairs of three rows. */
+/* conv3_point() - Compute point @which of the pair in the middle of three rows of three pairs. */
 static float conv3_point(struct gpu_pair rows[3][3], unsigned int which, const float *weights)
 {
 	float sum = 0;
@@ -148,7 +142,7 @@ static float conv3_point(struct gpu_pair rows[3][3], unsigned int which, const f
 	return sum;
 }
 
-/* conv3_row() - Pairs of one row, from @pair on. */
+/* conv3_row() - Compute pairs of one row, from @pair on. */
 static void conv3_row(const struct conv3_plan *p, struct lane *l, int64_t row, int64_t pair,
 		      unsigned int n, const float *weights)
 {
@@ -184,7 +178,7 @@ static void conv3_run(const void *plan, struct lane *l, unsigned int id, unsigne
 		conv3_row(p, l, (int64_t)(i / items), (int64_t)(i % items * ITEM), ITEM, weights);
 }
 
-/* conv3_plain() - The point at @row and @column, from the image in host memory. */
+/* conv3_plain() - The reference result at @row and @column. */
 static float conv3_plain(const float *in, const float *weights, int64_t rows, int64_t row,
 			 int64_t column)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * cfd - Two-dimensional Euler equations on an unstructured mesh, after Rodinia's euler3d: 8 MiB of
- * cells with four faces each. Sampled: one step in time, of all cells. Cells have random numbers
- * within windows of CFD_WINDOW, so that neighbours are near, but not next to each other.
+ * cells with four faces each. Sampled: one time step of all cells. Cells have random numbers within
+ * windows of CFD_WINDOW, so that neighbours are near, but not adjacent.
  */
 #include "gpu.h"
 
@@ -41,7 +41,7 @@ static void cfd_plan(void *plan, double scale, uint64_t *end)
 	p->factor = gpu_array(end, p->n * 4);
 }
 
-/* cfd_number() - @number: the number of each cell of the grid. */
+/* cfd_number() - Assign a number to each cell of the grid. */
 static void cfd_number(uint32_t *number, uint64_t n, uint64_t *seed)
 {
 	for (uint64_t i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ static float cfd_pressure(const struct cfd_state *s)
 	return gpu_mul(0.4f, s->v[3] - 0.5f * square / s->v[0]);
 }
 
-/* cfd_factor() - Step in time divided by the area; the speed of sound is estimated from above. */
+/* cfd_factor() - The time step divided by the area; the speed of sound is an upper bound. */
 static float cfd_factor(const struct cfd_state *s, float area)
 {
 	float speed = (gpu_mul(s->v[1], s->v[1]) + gpu_mul(s->v[2], s->v[2])) / s->v[0];
@@ -104,7 +104,7 @@ static float cfd_factor(const struct cfd_state *s, float area)
 	return 0.25f / gpu_mul(area, 2 + speed + cfd_pressure(s));
 }
 
-/* cfd_add() - Adds half of what flows out of @s through a face. */
+/* cfd_add() - Add half of the flux out of @s through a face. */
 static void cfd_add(const struct cfd_state *s, struct gpu_pair normal, struct cfd_state *flux)
 {
 	float pressure = cfd_pressure(s);
@@ -117,7 +117,7 @@ static void cfd_add(const struct cfd_state *s, struct gpu_pair normal, struct cf
 	flux->v[3] += gpu_mul(half, s->v[3] + pressure);
 }
 
-/* cfd_face() - Adds what flows out of a cell through a face; @other: NULL: a wall. */
+/* cfd_face() - Add the flux out of a cell through a face; @other: NULL: a wall. */
 static void cfd_face(const struct cfd_state *own, const struct cfd_state *other,
 		     struct gpu_pair normal, struct cfd_state *flux)
 {
@@ -214,7 +214,7 @@ static bool cfd_same(const struct cfd_state *s, const char *at)
 	return true;
 }
 
-/* cfd_cell() - Whether one cell of @data is right. It shares the physics above with the lanes. */
+/* cfd_cell() - Whether a cell of @data is right. It shares the functions above with the lanes. */
 static bool cfd_cell(const struct cfd_plan *p, const char *first, const char *data, uint64_t cell)
 {
 	const struct cfd_state *state = (const struct cfd_state *)(first + p->state);

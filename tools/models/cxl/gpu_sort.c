@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * sort - Stable merge sort of records of 64 bytes, 8 MiB with the index that is its result.
- * Sampled: the last merge, of two sorted runs. The rank of a record is its own number in its run,
- * plus a binary search in the other run: the search goes left or right after each comparison.
+ * Sampled: the last merge of two sorted runs. The rank of a record is its number in its run plus
+ * the result of a binary search in the other run.
  */
 #include "gpu.h"
 
 #include <stdlib.h>
 
 #define RECORD 64u  /* its key is its first 8 bytes */
-#define KEY_BITS 24 /* few enough that some keys are the same */
+#define KEY_BITS 24 /* few enough for equal keys */
 
 struct sort_plan {
 	uint64_t run; /* records of a run */
@@ -26,7 +26,7 @@ static void sort_plan(void *plan, double scale, uint64_t *end)
 	p->index = gpu_array(end, 2 * p->run * 4);
 }
 
-/* compare_records() - By key, then by what follows: the same order with each C library. */
+/* compare_records() - Compare keys, then the next word: the same order with each C library. */
 static int compare_records(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -48,7 +48,7 @@ static void sort_fill(const void *plan, char *data, uint64_t *seed)
 	qsort(word + p->run * RECORD / 8, p->run, RECORD, compare_records);
 }
 
-/* sort_rank() - Records of the run at @at that go before @key; @after: also those equal to it. */
+/* sort_rank() - Count records of the run at @at below @key; @after: and equal to it. */
 static uint64_t sort_rank(const struct sort_plan *p, struct lane *l, uint64_t at, uint64_t key,
 			  bool after)
 {

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kernels on vectors of floats. The whole vectors are computed, nothing is sampled.
+ * Kernels on whole vectors of floats.
  */
 #include "gpu.h"
 
 #include <stdlib.h>
 
-static void fill_random(char *data, uint64_t at, uint64_t n, uint64_t *seed)
-{
-	float *v = (float *)(data + at);
-
-	for (uint64_t i = 0; i < n; i++)
-		v[i] = gpu_random(seed);
-}
-
 /*
- * rsum - A vector of 8 MiB. The threads of a core sum up every GPU_THREADS-th element of a block
- * each; a tree adds these sums.
+ * rsum - The sum of a vector of 8 MiB. Each thread of a core sums up every GPU_THREADS-th element
+ * of a block; a tree adds these sums.
  */
 #define SUM_BLOCK 16384u
 
@@ -41,7 +33,7 @@ static void rsum_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct rsum_plan *p = plan;
 
-	fill_random(data, p->in, p->n, seed);
+	gpu_fill(data, p->in, p->n, seed);
 }
 
 static void rsum_tree(const struct rsum_plan *p, struct lane *l, unsigned int id,
@@ -127,8 +119,8 @@ static void vadd_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct vadd_plan *p = plan;
 
-	fill_random(data, p->a, p->n, seed);
-	fill_random(data, p->b, p->n, seed);
+	gpu_fill(data, p->a, p->n, seed);
+	gpu_fill(data, p->b, p->n, seed);
 }
 
 static void vadd_run(const void *plan, struct lane *l, unsigned int id, unsigned int lanes)
@@ -182,9 +174,9 @@ static void saxpy_fill(const void *plan, char *data, uint64_t *seed)
 {
 	const struct saxpy_plan *p = plan;
 
-	fill_random(data, p->a, 1, seed);
-	fill_random(data, p->x, p->n, seed);
-	fill_random(data, p->y, p->n, seed);
+	gpu_fill(data, p->a, 1, seed);
+	gpu_fill(data, p->x, p->n, seed);
+	gpu_fill(data, p->y, p->n, seed);
 }
 
 static void saxpy_run(const void *plan, struct lane *l, unsigned int id, unsigned int lanes)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loads and stores of lanes. What a program computes with lies in @w->data, and is always as the
- * last store left it; caches are tags, which say when a line comes, and when memory gets the bytes
- * that were stored. Whatever comes from memory is compared with what was stored.
+ * Loads and stores of lanes. @w->data holds the program's data with all stores so far. Caches are
+ * tags only: they say when a line arrives, and when stored bytes reach memory. Lines that are
+ * loaded from memory are compared with @w->data.
  */
 #include <errno.h>
 #include <string.h>
 #include "tools/common/error.h"
 #include "sim.h"
 
-/* Instructions since the last time become time. */
+/* Account the time of instructions since the last call. */
 static void charge(struct lane *l)
 {
 	struct sim *s = l->sim;
@@ -17,8 +17,8 @@ static void charge(struct lane *l)
 	uint64_t all = (uint64_t)((double)l->ops * s->work) + mem, ns;
 
 	if (s->ratio) {
-		/* As many more, spills and reloads of the stack or instructions that compute, as
-		 * bring the program to the share of its description. */
+		/* Add instructions that compute, or stack accesses, to reach the share of the
+		 * program's description. */
 		const uint64_t by_ops = (uint64_t)((double)l->ops / s->ratio);
 		const uint64_t by_mem = (uint64_t)((double)mem / (1 - s->ratio));
 
@@ -30,13 +30,13 @@ static void charge(struct lane *l)
 	l->charged = ns;
 }
 
-static void stop(struct sim *s, int err)
+static void set_error(struct sim *s, int err)
 {
 	if (!s->err)
 		s->err = err;
 }
 
-/* A line's bytes leave the cache: those that memory does not have, in runs. */
+/* Write the dirty bytes of a line to memory, or all bytes of a whole line, in runs. */
 static void write_back(struct sim *s, struct tag *v, uint64_t now)
 {
 	const uint64_t at = (v->line - 1) * RAM_LINE;
@@ -49,7 +49,7 @@ static void write_back(struct sim *s, struct tag *v, uint64_t now)
 		const uint32_t n = run ? (uint32_t)__builtin_ctzll(run) : RAM_LINE;
 		struct annex_cxlssd_time t = {.now = now};
 
-		stop(s, s->ram->store(s->ram, at + from, s->w->data + at + from, n, &t));
+		set_error(s, s->ram->store(s->ram, at + from, s->w->data + at + from, n, &t));
 		done = t.done > done ? t.done : done;
 		left = n == RAM_LINE ? 0 : left & ~(((1ull << n) - 1) << from);
 	}
@@ -60,7 +60,7 @@ static void write_back(struct sim *s, struct tag *v, uint64_t now)
 	series_store(&s->series, now, done - now);
 }
 
-/* A place for a line, and when there is none the lane waits and looks again. */
+/* Find a way for a line. NULL: the lane has waited for one, and must look the line up again. */
 static struct tag *make_place(struct lane *l, uint64_t line)
 {
 	struct sim *s = l->sim;
@@ -80,7 +80,7 @@ static struct tag *make_place(struct lane *l, uint64_t line)
 	return NULL;
 }
 
-/* Memory gives a line; bytes of it in @dirty are newer here. */
+/* Load a line from memory; bytes in @dirty are newer in the cache. */
 static void fetch(struct lane *l, uint64_t line, uint64_t dirty, struct annex_cxlssd_time *t)
 {
 	struct sim *s = l->sim;
@@ -88,17 +88,17 @@ static void fetch(struct lane *l, uint64_t line, uint64_t dirty, struct annex_cx
 	const char *data = s->w->data + line * RAM_LINE;
 
 	t->now = annex_cxltask_now(l->task);
-	stop(s, s->ram->load(s->ram, line * RAM_LINE, buf, t));
+	set_error(s, s->ram->load(s->ram, line * RAM_LINE, buf, t));
 	s->loads++;
 	hist_add(&s->load_ns, t->done - t->now);
 	series_load(&s->series, t->now, t->done - t->now);
 	for (uint32_t i = 0; memcmp(buf, data, RAM_LINE) && i < RAM_LINE; i++)
 		if (!(dirty >> i & 1) && buf[i] != data[i])
-			stop(s, err_set(-EIO, "byte %llu came back wrong from memory",
-					(ull)line * RAM_LINE + i));
+			set_error(s, err_set(-EIO, "memory returned a wrong byte at %llu",
+					     (ull)line * RAM_LINE + i));
 }
 
-/* A store may go on while its line comes, unless too many do. */
+/* A store does not wait for its line, unless too many stores are in flight. */
 static void post(struct lane *l, uint64_t done)
 {
 	uint64_t *oldest = &l->posted[l->n_posted++ % LANE_POSTED];
@@ -109,8 +109,14 @@ static void post(struct lane *l, uint64_t done)
 }
 
 /*
- * struct access - Bytes of a line that are loaded, or stored: @put: these; @add: the sum of this
- * and of the number there, which @was gets. @mask: a bit for each byte. @ready: when they are here.
+ * struct access - A load or store of bytes of a line.
+ * @at: byte in @w->data.
+ * @bytes: number of bytes.
+ * @mask: the bytes in their line, a bit each.
+ * @put: bytes to store, or NULL.
+ * @add: number to add to memory, or NULL.
+ * @was: value before the addition.
+ * @ready: time at which the bytes are in the cache.
  */
 struct access {
 	uint64_t at;
@@ -127,7 +133,7 @@ static bool stores(const struct access *a)
 	return a->put || a->add;
 }
 
-/* The line is here: it is stored to before any other lane can go on. */
+/* The line is in the cache: store to it before any other lane runs. */
 static void commit(struct sim *s, struct access *a, struct tag *v)
 {
 	char *to = s->w->data + a->at;
@@ -145,14 +151,14 @@ static void commit(struct sim *s, struct access *a, struct tag *v)
 	v->dirty |= a->mask;
 }
 
-/* A lane needs what it has loaded. */
-static void catch_up(struct lane *l)
+/* Wait for all loads of a lane. */
+static void wait_loads(struct lane *l)
 {
 	for (; l->n_ahead; l->n_ahead--)
 		annex_cxltask_wait(l->task, l->ahead[l->n_ahead - 1], annex_cxltask_now(l->task));
 }
 
-/* A lane waits for a load, or goes on until it needs what it has loaded, with a few under way. */
+/* A lane waits for a load, or continues with up to @ahead loads in flight. */
 static void answer(struct lane *l, struct access *a, uint64_t done, uint64_t told)
 {
 	const uint32_t ahead = stores(a) ? 0 : l->sim->m->ahead;
@@ -163,11 +169,11 @@ static void answer(struct lane *l, struct access *a, uint64_t done, uint64_t tol
 		return;
 	}
 	if (l->n_ahead == ahead)
-		catch_up(l);
+		wait_loads(l);
 	l->ahead[l->n_ahead++] = done;
 }
 
-/* A line that the last-level cache does not have. Return: false: look again. */
+/* The line is not in the last-level cache. Return: false: look it up again. */
 static bool miss(struct lane *l, struct access *a)
 {
 	struct sim *s = l->sim;
@@ -192,7 +198,7 @@ static bool miss(struct lane *l, struct access *a)
 	return true;
 }
 
-/* A line that the last-level cache has, or parts of it. */
+/* The line, or a part of it, is in the last-level cache. */
 static void hit(struct lane *l, struct access *a, struct tag *v)
 {
 	struct sim *s = l->sim;
@@ -231,7 +237,7 @@ static void reach(struct lane *l, struct access *a)
 		return;
 	}
 	if (stores(a))
-		catch_up(l);
+		wait_loads(l);
 	do {
 		annex_cxltask_turn(l->task);
 		v = tags_find(&s->llc, line);
@@ -303,7 +309,7 @@ void lane_ops(struct lane *l, unsigned int n)
 {
 	if (l->n_ahead) {
 		charge(l);
-		catch_up(l);
+		wait_loads(l);
 	}
 	l->ops += n;
 }
@@ -311,14 +317,14 @@ void lane_ops(struct lane *l, unsigned int n)
 void lane_barrier(struct lane *l)
 {
 	charge(l);
-	catch_up(l);
+	wait_loads(l);
 	annex_cxltask_barrier(l->task);
 }
 
 void lane_end(struct lane *l)
 {
 	charge(l);
-	catch_up(l);
+	wait_loads(l);
 }
 
 void lane_write_back_all(struct sim *s, uint64_t now)

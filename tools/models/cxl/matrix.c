@@ -6,8 +6,17 @@
 #include "tools/common/error.h"
 #include "tools/common/pool.h"
 #include "tools/common/progress.h"
+#include "gpu.h"
 #include "matrix.h"
-#include "option.h"
+#include "sky.h"
+
+const struct work_kind *const work_kinds[] = {
+	&work_rsum,  &work_stencil, &work_sort, &work_gemm, &work_vadd,
+	&work_saxpy, &work_conv3,   &work_path, &work_cfd,  &work_gauss,
+	&work_bfs,   &work_gnn,     &work_mri,  &work_bc,   &work_bfs_dense,
+	&work_dlrm,  &work_radix,   &work_srad, &work_tpcc, &work_ycsb,
+	NULL,
+};
 
 static int too_many(const char *what)
 {
@@ -59,8 +68,8 @@ static int add_config(struct matrix *m, const char *name)
 	return 0;
 }
 
-/* A copy that lasts as long as the matrix. */
-static char *keep(struct matrix *m, const char *text)
+/* Copy a text for the lifetime of the matrix. */
+static char *copy_text(struct matrix *m, const char *text)
 {
 	char *copy = m->n_texts < MATRIX_NAMES ? strdup(text) : NULL;
 
@@ -73,7 +82,7 @@ static char *keep(struct matrix *m, const char *text)
 
 int matrix_configs(struct matrix *m, const char *names)
 {
-	char *rest = keep(m, names), *name;
+	char *rest = copy_text(m, names), *name;
 	int err = rest ? 0 : -ENOMEM;
 
 	while (!err && (name = strsep(&rest, ",")))
@@ -84,7 +93,7 @@ int matrix_configs(struct matrix *m, const char *names)
 int matrix_option(struct matrix *m, const char *name, const char *value)
 {
 	unsigned int at = 0, i = 0;
-	int err = option_check("--", name, value);
+	int err = board_check_value("--", name, value);
 
 	if (err)
 		return err;
@@ -102,10 +111,10 @@ int matrix_option(struct matrix *m, const char *name, const char *value)
 
 static int add_value(struct matrix_axis *a, const char *value)
 {
-	int err = option_check("--sweep ", a->name, value);
+	int err = board_check_value("--sweep ", a->name, value);
 
 	if (err == -ENOENT)
-		return err_set(-EINVAL, "--sweep %s: not the name of an option of boards", a->name);
+		return err_set(-EINVAL, "--sweep %s: not an option of boards", a->name);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < a->n; i++)
@@ -130,7 +139,7 @@ static int add_values(struct matrix_axis *a, char *values)
 int matrix_sweep(struct matrix *m, const char *word)
 {
 	struct matrix_axis *a = &m->axes[m->n_axes];
-	char *name = keep(m, word), *values;
+	char *name = copy_text(m, word), *values;
 
 	if (!name)
 		return -ENOMEM;
@@ -156,7 +165,7 @@ static bool fits(const struct work_kind *k, const struct config *c)
 	return !strcmp(k->set, c->set);
 }
 
-/* A run's board: its configuration, and the options and a value of each axis that it takes. */
+/* Set up the board of a run: its configuration, and options and axes that apply to it. */
 static int set_board(const struct matrix *m, struct matrix_run *r, size_t combination)
 {
 	int err = 0;
@@ -172,7 +181,7 @@ static int set_board(const struct matrix *m, struct matrix_run *r, size_t combin
 		if (config_takes(r->config, a->name))
 			err = board_set(&r->board, a->name, a->value[r->at[i]]);
 	}
-	return err ? err : option_board(r->config->name, &r->board);
+	return err ? err : board_check(r->config->name, &r->board);
 }
 
 static unsigned int count_fits(const struct matrix *m, const struct work_kind *k,
@@ -187,16 +196,16 @@ static unsigned int count_fits(const struct matrix *m, const struct work_kind *k
 	return n;
 }
 
-/* All there are stand for those that are not named; none that is named is left out. */
-static int take_all(struct matrix *m)
+/* Without names take all workloads or configurations. A name without any run is an error. */
+static int complete_names(struct matrix *m)
 {
 	const bool both = m->n_works && m->n_configs;
 
 	for (unsigned int i = 0; both && i < m->n_works; i++)
 		if (!count_fits(m, m->works[i], NULL))
 			return err_set(-EINVAL,
-				       "workload %s has none of the configurations in "
-				       "--config: it is one of %s",
+				       "workload %s of %s runs on none of the "
+				       "configurations in --config",
 				       m->works[i]->name, m->works[i]->set);
 	for (unsigned int i = 0; both && i < m->n_configs; i++)
 		if (!count_fits(m, NULL, m->configs[i]))
@@ -211,13 +220,13 @@ static int take_all(struct matrix *m)
 	return 0;
 }
 
-/* An option that changes nothing is one that the user has misunderstood. */
+/* Refuse an option that changes nothing. */
 static int check_taken(const struct matrix *m, const char *front, const char *option)
 {
 	for (unsigned int i = 0; i < m->n_configs; i++)
 		if (count_fits(m, NULL, m->configs[i]) && config_takes(m->configs[i], option))
 			return 0;
-	return err_set(-EINVAL, "%s%s: none of these configurations has use for it", front, option);
+	return err_set(-EINVAL, "%s%s: no effect on these configurations", front, option);
 }
 
 /* Return: the number of runs, up to one more than MATRIX_RUNS. */
@@ -232,7 +241,7 @@ static size_t count_runs(const struct matrix *m)
 	return n > MATRIX_RUNS ? MATRIX_RUNS + 1 : n;
 }
 
-/* The runs of one line of the table. */
+/* Add the runs of one line of the table. */
 static int add_runs(struct matrix *m, const struct work_kind *k, size_t combination)
 {
 	int err = 0;
@@ -253,7 +262,7 @@ static int add_runs(struct matrix *m, const struct work_kind *k, size_t combinat
 int matrix_make(struct matrix *m)
 {
 	size_t combinations = 1, n;
-	int err = take_all(m);
+	int err = complete_names(m);
 
 	for (unsigned int i = 0; i < m->n_options && !err; i++)
 		err = check_taken(m, "--", m->option[i]);
@@ -275,21 +284,26 @@ int matrix_make(struct matrix *m)
 	return err;
 }
 
-/* struct line - Runs that threads take from, and those that are through. */
-struct line {
+/*
+ * struct queue - Runs for threads.
+ * @m: the matrix.
+ * @next: index of the next run.
+ * @done: number of runs done.
+ */
+struct queue {
 	struct matrix *m;
 	size_t next, done;
 };
 
 static int work_on(void *ctx, unsigned int id, unsigned int n)
 {
-	struct line *l = ctx;
+	struct queue *l = ctx;
 	int err = 0;
 
 	(void)id;
 	(void)n;
 	while (!err) {
-		/* Relaxed: numbers only; pool_run() orders what was found. */
+		/* Relaxed: a counter only. pool_run() orders the results. */
 		const size_t i = annex_atomic_add(&l->next, 1, ANNEX_RELAXED);
 
 		if (i >= l->m->n_runs)
@@ -303,7 +317,7 @@ static int work_on(void *ctx, unsigned int id, unsigned int n)
 
 int matrix_run(struct matrix *m, unsigned int threads)
 {
-	struct line line = {.m = m};
+	struct queue line = {.m = m};
 	struct pool *pool;
 	int err;
 
@@ -331,7 +345,7 @@ bool matrix_same_line(const struct matrix_run *a, const struct matrix_run *b)
 	return a->kind == b->kind && !memcmp(a->at, b->at, sizeof(a->at));
 }
 
-/* It is one of the runs around @r that are in its line. */
+/* Runs of a line are neighbours in the list. */
 const struct matrix_run *matrix_reference(const struct matrix *m, const struct matrix_run *r)
 {
 	const struct matrix_run *i = r;
@@ -354,8 +368,8 @@ int matrix_can_show(const struct matrix *m, const struct matrix_quantity *q)
 		while (!c->reference || !fits(m->runs[i].kind, c))
 			c++;
 		return err_set(-EINVAL,
-			       "--show %s: it compares with %s, which is not in --config: add it, "
-			       "or choose another, as --show time",
+			       "--show %s compares with %s, which is not in --config: add it, or "
+			       "choose another quantity, as --show time",
 			       q->name, c->name);
 	}
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs on configurations, for every combination of the values of some options.
+ * Runs of programs on configurations, for every combination of the values of some options.
  */
 #ifndef TOOLS_CXL_MATRIX_H
 #define TOOLS_CXL_MATRIX_H
@@ -15,7 +15,12 @@
 #define MATRIX_NAMES 64
 #define MATRIX_RUNS 100000
 
-/* struct matrix_axis - An option of boards, and its values. */
+/*
+ * struct matrix_axis - An option of boards, and its values.
+ * @name: the option.
+ * @n: number of values.
+ * @value: the values.
+ */
 struct matrix_axis {
 	const char *name;
 	unsigned int n;
@@ -31,8 +36,20 @@ struct matrix_run {
 };
 
 /*
- * struct matrix - A zeroed one is empty. @option, @value: set on all boards.
- * @text: what names and values point into.
+ * struct matrix - Runs; zeroed: none.
+ * @works: programs.
+ * @configs: configurations.
+ * @n_works: number of programs.
+ * @n_configs: number of configurations.
+ * @option: options of all boards.
+ * @value: values of @option.
+ * @n_options: number of options.
+ * @axes: options that vary.
+ * @n_axes: number of these.
+ * @text: memory of names and values.
+ * @n_texts: number of texts.
+ * @runs: the runs.
+ * @n_runs: number of runs.
  */
 struct matrix {
 	const struct work_kind *works[MATRIX_NAMES];
@@ -49,9 +66,11 @@ struct matrix {
 };
 
 /*
- * matrix_work() - Add a program, or all of a set. matrix_configs() - Add configurations, from names
- * with commas. matrix_option() - Set an option on all boards. matrix_sweep() - Add an axis,
- * "KEY=VALUE,...". Return: 0, or -EINVAL, -E2BIG, -ENOMEM with the line set.
+ * matrix_work() - Add a program, or all of a set.
+ * matrix_configs() - Add configurations, from names separated by commas.
+ * matrix_option() - Set an option on all boards.
+ * matrix_sweep() - Add an axis, "KEY=VALUE,...".
+ * Return: 0, or -EINVAL, -E2BIG, -ENOMEM with the line set.
  */
 int matrix_work(struct matrix *m, const char *name);
 int matrix_configs(struct matrix *m, const char *names);
@@ -59,22 +78,27 @@ int matrix_option(struct matrix *m, const char *name, const char *value);
 int matrix_sweep(struct matrix *m, const char *word);
 
 /*
- * matrix_make() - Make the list of runs; without programs or configurations, of all there are.
- * Return: 0, or a negative errno with the line set. matrix_run() - Run them, on @threads threads.
+ * matrix_make() - Make the list of runs. Without programs or configurations it has all of them.
+ * matrix_run() - Run them on @threads threads.
+ * Return: 0, or a negative errno with the line set.
  */
 int matrix_make(struct matrix *m);
 int matrix_run(struct matrix *m, unsigned int threads);
 void matrix_free(struct matrix *m);
 
-/* matrix_same_line() - Whether two runs are of one program and the same values. */
+/* matrix_same_line() - Whether two runs have the same program and values. */
 bool matrix_same_line(const struct matrix_run *a, const struct matrix_run *b);
 
-/* matrix_reference() - The run that @r is compared with; NULL: there is none. */
+/* matrix_reference() - The run that @r is compared with, or NULL. */
 const struct matrix_run *matrix_reference(const struct matrix *m, const struct matrix_run *r);
 
-/* Quantities that a table or a plot shows of each run; the list ends with one without a name.
- * @of: from a run and its reference, which may be NULL; NAN: there is none. @relative: it needs the
- * reference. */
+/*
+ * struct matrix_quantity - A quantity of a run, for tables and plots.
+ * @name: its name; NULL ends the list.
+ * @summary: a line for users.
+ * @of: compute it from a run and its reference, which may be NULL. Return: NAN: no value.
+ * @relative: it needs the reference.
+ */
 struct matrix_quantity {
 	const char *name;
 	const char *summary;
@@ -84,11 +108,14 @@ struct matrix_quantity {
 
 extern const struct matrix_quantity matrix_quantities[];
 
-/* matrix_can_show() - Whether all runs have the quantity. Return: 0, or -EINVAL with the line. */
+/* matrix_can_show() - Check that all runs have the quantity. Return: 0; -EINVAL with the line. */
 int matrix_can_show(const struct matrix *m, const struct matrix_quantity *q);
 
-/* matrix_table() - Print a line for each program and combination, a column for each configuration.
- * matrix_json() - All runs as a list. matrix_plot() - A quantity against the first axis. */
+/*
+ * matrix_table() - Print a line for each program and combination, a column for each configuration.
+ * matrix_json() - List all runs.
+ * matrix_plot() - Plot a quantity against the first axis.
+ */
 int matrix_table(const struct matrix *m, const struct matrix_quantity *q);
 json_t *matrix_json(const struct matrix *m);
 int matrix_plot(const struct matrix *m, const struct matrix_quantity *q, struct newfile *svg);

@@ -10,7 +10,7 @@
 #include "tools/plan/gnuplot.h"
 #include "matrix.h"
 
-/* struct drawing - @names: curves that have data. */
+/* struct drawing - A plot. @names: names of curves that have data. */
 struct drawing {
 	const struct matrix *m;
 	const struct matrix_quantity *q;
@@ -23,8 +23,8 @@ static double value(const struct drawing *d, const struct matrix_run *r)
 	return d->q->of(r, matrix_reference(d->m, r));
 }
 
-/* Text inside quotes of a script: what could end them is a question mark instead. */
-static void put_text(FILE *f, const char *text)
+/* Print a text inside quotes of a script; characters that would end it become question marks. */
+static void print_quoted(FILE *f, const char *text)
 {
 	for (; *text; text++)
 		fputc(strchr("'\"\\`", *text) || (unsigned char)*text < ' ' ? '?' : *text, f);
@@ -38,7 +38,7 @@ static void put_value(FILE *f, double v)
 		fputs("NaN\n", f);
 }
 
-/* Return: how many runs have a value; *@positive: whether it is above 0 in all of these. */
+/* Count the runs that have a value. *@positive: whether all values are above 0. */
 static size_t count_values(const struct drawing *d, bool *positive)
 {
 	size_t n = 0;
@@ -53,7 +53,7 @@ static size_t count_values(const struct drawing *d, bool *positive)
 	return n;
 }
 
-/* The value of a program on a configuration, if it has run there. */
+/* The value of a program on a configuration, or NAN. */
 static double bar(const struct drawing *d, const struct work_kind *k, const struct config *c)
 {
 	for (size_t i = 0; i < d->m->n_runs; i++)
@@ -71,7 +71,7 @@ static bool has_bars(const struct drawing *d, const struct config *c)
 	return any;
 }
 
-/* A block of data for each configuration that has some: the workloads, and their values. */
+/* Print a block of workloads and values for each configuration that has data. */
 static void print_bars(const struct drawing *d, bool positive)
 {
 	const struct matrix *m = d->m;
@@ -98,7 +98,7 @@ static void print_bars(const struct drawing *d, bool positive)
 	fputc('\n', d->f);
 }
 
-/* Whether two runs are points of one line: all but the first axis is alike. */
+/* Whether two runs are on the same curve: they differ in the first axis only. */
 static bool same_curve(const struct matrix *m, const struct matrix_run *a,
 		       const struct matrix_run *b)
 {
@@ -115,7 +115,7 @@ static void print_curve(struct drawing *d, const struct matrix_run *first)
 		if (!same_curve(m, first, r))
 			continue;
 		fputc('"', d->f);
-		put_text(d->f, m->axes[0].value[r->at[0]]);
+		print_quoted(d->f, m->axes[0].value[r->at[0]]);
 		fputs("\" ", d->f);
 		put_value(d->f, value(d, r));
 	}
@@ -129,7 +129,7 @@ static void print_title(const struct drawing *d, const struct matrix_run *r)
 	fprintf(d->f, "%s %s", r->kind->name, r->config->name);
 	for (unsigned int a = 1; a < m->n_axes; a++) {
 		fprintf(d->f, " %s=", m->axes[a].name);
-		put_text(d->f, m->axes[a].value[r->at[a]]);
+		print_quoted(d->f, m->axes[a].value[r->at[a]]);
 	}
 }
 
@@ -166,7 +166,7 @@ int matrix_plot(const struct matrix *m, const struct matrix_quantity *q, struct 
 	if (!d.f)
 		return -EIO;
 	fprintf(d.f, "set title '%s: ", q->name);
-	put_text(d.f, q->summary);
+	print_quoted(d.f, q->summary);
 	fprintf(d.f, "'\nset ylabel '%s'\n", q->name);
 	if (m->n_axes)
 		print_curves(&d);

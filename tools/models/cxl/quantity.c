@@ -69,15 +69,15 @@ static double real_ns(const struct matrix_run *r, const struct matrix_run *refer
 }
 
 const struct matrix_quantity matrix_quantities[] = {
-	{"speed", "times as fast as dram, or base", speed, true},
-	{"slowdown", "times as long as dram, or base", slowdown, true},
+	{"speed", "speed, relative to dram or base", speed, true},
+	{"slowdown", "time, relative to dram or base", slowdown, true},
 	{"time", "milliseconds of virtual time", time_ms, false},
 	{"hits", "percent of loads that hit in the endpoint's DRAM", hits, false},
-	{"hits-late", "the same, with loads of data on their way there", hits_or_late, false},
+	{"hits-late", "the same, with loads of lines in flight", hits_or_late, false},
 	{"load", "mean nanoseconds of a load from memory", load_ns, false},
 	{"store", "mean nanoseconds of a store to memory", store_ns, false},
 	{"store-p99", "nanoseconds of a store at its 99th percentile", store_p99, false},
-	{"flash-writes", "pages programmed, without collection", flash_writes, false},
-	{"real", "nanoseconds of the simulator's own time for an access", real_ns, false},
+	{"flash-writes", "pages programmed, without garbage collection", flash_writes, false},
+	{"real", "real nanoseconds of the simulator for an access", real_ns, false},
 	{0},
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Local memory that is large enough for all data, which it keeps in a copy of its own. Behind a
- * link, it is a CXL endpoint made of DRAM.
+ * Local memory that holds a copy of all data. Behind a link, it is a CXL endpoint made of DRAM.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "tools/common/mem.h"
 #include "ram.h"
 
-/* struct local - @up, @down: of the link, whose requests take @link_ns; rate 0: there is none. */
+/* struct local - Local memory. @up, @down: directions of the link; rate 0: no link. */
 struct local {
 	struct ram ram;
 	char *data;

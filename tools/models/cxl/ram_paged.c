@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Local memory for a part of the data: a page that is not there is a fault, which the host's
- * runtime serves, one at a time; the page comes from the host's memory (UVM) or from an SSD
- * (GPUDirect storage), and the one used longest ago goes back there if it was stored to.
+ * Local memory for a part of the data. An access to a page that is not resident is a fault; the
+ * host's runtime serves one fault at a time. The page comes from the host's memory (UVM) or from an
+ * SSD (GPUDirect storage). The least recently used page is evicted, and written back if dirty.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,12 @@
 
 #define NONE UINT32_MAX
 
-/* struct page - @ready: when it has come. @newer, @older: in the list of pages that are there. */
+/*
+ * struct page - A page of the data.
+ * @ready: time of its arrival.
+ * @newer: next page of the LRU list.
+ * @older: previous page of the LRU list.
+ */
 struct page {
 	uint64_t ready;
 	uint32_t newer, older;
@@ -21,9 +26,12 @@ struct page {
 };
 
 /*
- * struct paged - @room: pages that local memory has. @newest, @oldest: of those that are there.
- * @runtime_free: when the host's runtime has served its last fault. @ssd: what holds the data;
- * no endpoint: the host's memory.
+ * struct paged - Paged memory.
+ * @room: pages of local memory.
+ * @newest: most recently used resident page.
+ * @oldest: least recently used resident page.
+ * @runtime_free: time at which the host's runtime is idle.
+ * @ssd: the SSD that holds the data; without an endpoint, the host's memory holds them.
  */
 struct paged {
 	struct ram ram;
@@ -57,7 +65,7 @@ static void make_newest(struct paged *r, uint32_t i)
 	r->newest = i;
 }
 
-/* The page used longest ago leaves. Return: when its place is free, if it is needed at @now. */
+/* Evict the least recently used page. *@now becomes the time at which its frame is free. */
 static int evict(struct paged *r, uint64_t *now)
 {
 	const uint32_t i = r->oldest;
@@ -95,7 +103,7 @@ static int fault(struct paged *r, uint32_t i, uint64_t now)
 					       &t);
 		at = t.done - r->ssd.base;
 		if (!err && memcmp(r->page, r->data + (uint64_t)i * RAM_PAGE, RAM_PAGE))
-			err = err_set(-EIO, "the SSD has other data than were written");
+			err = err_set(-EIO, "the SSD returned wrong data");
 	}
 	if (err)
 		return err;

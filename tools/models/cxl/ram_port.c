@@ -8,7 +8,7 @@
 #include "tools/common/error.h"
 #include "ram.h"
 
-/* struct port - @up, @down: of the link. */
+/* struct port - A root port. @up, @down: directions of the link. */
 struct port {
 	struct ram ram;
 	struct ram_ssd ssd;
@@ -46,7 +46,7 @@ static int settle(struct ram *ram, uint64_t now)
 	struct annex_cxlssd_time e = {.now = r->ssd.base + now};
 	int err = annex_cxlport_fence(r->port, &e);
 
-	return err ? err_lib(err, "the fence at the end") : ram_ssd_settle(&r->ssd);
+	return err ? err_lib(err, "the final fence") : ram_ssd_settle(&r->ssd);
 }
 
 static int read_back(struct ram *ram, uint64_t at, void *buf, uint64_t bytes)

@@ -8,9 +8,9 @@
 #include "ram.h"
 #include "work.h"
 
-#define REST_NS 10000000u /* from the last thing that was done to it until the program begins */
+#define REST_NS 10000000u /* idle time before the program begins */
 
-static int make(const struct board *m, uint64_t bytes, struct annex_cxlssd **out)
+static int open_endpoint(const struct board *m, uint64_t bytes, struct annex_cxlssd **out)
 {
 	char uri[512];
 	int err;
@@ -30,7 +30,7 @@ static int make(const struct board *m, uint64_t bytes, struct annex_cxlssd **out
 	return err ? err_lib(err, "%s", uri) : 0;
 }
 
-/* All pages are written once, in an order by chance: rows of equal length are on many dies. */
+/* Write all pages once in random order, which spreads rows of equal length over dies. */
 static int fill(struct annex_cxlssd *s, const char *data, uint64_t bytes, uint64_t seed,
 		struct annex_cxlssd_time *t)
 {
@@ -54,7 +54,7 @@ static int fill(struct annex_cxlssd *s, const char *data, uint64_t bytes, uint64
 	return err ? err_lib(err, "the endpoint") : 0;
 }
 
-/* DRAM has other data, all of it stored to; a log has just been cleaned. */
+/* Fill the DRAM with dirty pages of other data; a log has just been cleaned. */
 static int fill_dram(struct annex_cxlssd *s, uint64_t from, uint64_t pages, bool log,
 		     struct annex_cxlssd_time *t)
 {
@@ -78,7 +78,7 @@ int ram_ssd_open(const struct board *m, const char *data, uint64_t bytes, uint64
 		 struct ram_ssd *out)
 {
 	struct annex_cxlssd_time t = {.done = 0};
-	int err = make(m, bytes + others * RAM_PAGE, &out->s);
+	int err = open_endpoint(m, bytes + others * RAM_PAGE, &out->s);
 
 	if (err)
 		return err;
@@ -109,7 +109,7 @@ int ram_ssd_settle(struct ram_ssd *d)
 {
 	int err = annex_cxlssd_flush(d->s, NULL);
 
-	return err ? err_lib(err, "the flush at the end") : 0;
+	return err ? err_lib(err, "the final flush") : 0;
 }
 
 void ram_ssd_stats(const struct ram_ssd *d, struct ram_stats *out)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A CXL-SSD, and host memory that hot pages of it are promoted to. Its DRAM is full of stored pages
- * of other data when the program begins, as that of a device in use is.
+ * A CXL-SSD, and host memory for its hot pages. When the program begins, the DRAM of the SSD is
+ * full of dirty pages of other data, as in a device in use.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tools/common/error.h"
 #include "ram.h"
 
-/* struct tier - One that promotes. */
+/* struct tier - A CXL-SSD and host memory. */
 struct tier {
 	struct ram ram;
 	struct ram_ssd ssd;
@@ -49,7 +49,7 @@ static int settle(struct ram *ram, uint64_t now)
 	if (err)
 		return err;
 	err = annex_cxltier_fence(r->tier, &e);
-	return err ? err_lib(err, "the fence at the end") : ram_ssd_settle(&r->ssd);
+	return err ? err_lib(err, "the final fence") : ram_ssd_settle(&r->ssd);
 }
 
 static int read_back(struct ram *ram, uint64_t at, void *buf, uint64_t bytes)

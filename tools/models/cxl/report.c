@@ -9,7 +9,7 @@
 
 #define WIDTH 9
 
-/* struct table - Widths of its columns: of names, of each axis. */
+/* struct table - A table, with widths of its columns of names and axes. */
 struct table {
 	const struct matrix *m;
 	const struct matrix_quantity *q;
@@ -39,7 +39,7 @@ static void set_widths(struct table *t)
 	}
 }
 
-/* With three digits at least, and no more places than WIDTH has. */
+/* Print at least three digits in at most WIDTH columns. */
 static void print_number(double v)
 {
 	if (isnan(v))
@@ -65,7 +65,7 @@ static void print_heads(const struct table *t, const char *set)
 	putchar('\n');
 }
 
-/* One line; the first of its runs is @r. Return: the run after its last. */
+/* Print the line that begins with run @r. Return: the first run of the next line. */
 static const struct matrix_run *print_line(const struct table *t, const struct matrix_run *r)
 {
 	const struct matrix *m = t->m;

@@ -9,8 +9,53 @@
 
 #define L1_WAYS 4u
 #define LLC_WAYS 16u
+#define FIRST_WIDTH 1024u /* nanoseconds */
 
-/* Nanoseconds of all requests of a series, in the mean. */
+static void join_pairs(struct series_sum *sums)
+{
+	for (uint32_t i = 0; i < SERIES_WINDOWS / 2; i++) {
+		sums[i].n = sums[2 * i].n + sums[2 * i + 1].n;
+		sums[i].ns = sums[2 * i].ns + sums[2 * i + 1].ns;
+	}
+	for (uint32_t i = SERIES_WINDOWS / 2; i < SERIES_WINDOWS; i++)
+		sums[i] = (struct series_sum){0, 0};
+}
+
+/* The window of a time; widen the windows if it is beyond the last. */
+static uint32_t window(struct series *s, uint64_t now)
+{
+	uint32_t i;
+
+	if (!s->width)
+		s->width = FIRST_WIDTH;
+	while (now / s->width >= SERIES_WINDOWS) {
+		join_pairs(s->loads);
+		join_pairs(s->stores);
+		s->width *= 2;
+		s->n = (s->n + 1) / 2;
+	}
+	i = (uint32_t)(now / s->width);
+	s->n = i < s->n ? s->n : i + 1;
+	return i;
+}
+
+static void add(struct series_sum *sum, uint64_t ns)
+{
+	sum->n++;
+	sum->ns += ns;
+}
+
+void series_load(struct series *s, uint64_t now, uint64_t ns)
+{
+	add(&s->loads[window(s, now)], ns);
+}
+
+void series_store(struct series *s, uint64_t now, uint64_t ns)
+{
+	add(&s->stores[window(s, now)], ns);
+}
+
+/* Mean nanoseconds of a request. */
 static double mean(const struct series_sum *sums)
 {
 	uint64_t n = 0, ns = 0;
@@ -32,7 +77,7 @@ static void run_lane(struct annex_cxltask *t, void *arg)
 	lane_end(l);
 }
 
-/* All bytes are in memory, and as the program left them. */
+/* Check that memory has all bytes that the program stored, and that its result is right. */
 static int compare(struct sim *s)
 {
 	char buf[RAM_PAGE];
@@ -41,9 +86,9 @@ static int compare(struct sim *s)
 		int err = s->ram->read(s->ram, at, buf, RAM_PAGE);
 
 		if (err)
-			return err_lib(err, "the end");
+			return err_lib(err, "the final read");
 		if (memcmp(buf, s->w->data + at, RAM_PAGE))
-			return err_set(-EIO, "%s: the page at %llu is not as it was stored",
+			return err_set(-EIO, "%s: the page at %llu differs from the stored data",
 				       s->w->kind->name, (ull)at);
 	}
 	if (!s->w->kind->check(s->w))
@@ -71,7 +116,7 @@ static void sum_up(const struct sim *s, const struct annex_cxltasks_stats *tasks
 	out->series = s->series;
 }
 
-/* Tasks go to cores in turn; lanes that are neighbours share one. */
+/* Tasks are assigned to cores round robin; neighbouring lanes share a core. */
 static unsigned int lane_of(const struct sim *s, unsigned int task)
 {
 	const unsigned int cores = s->m->cores, core = task % cores;
@@ -88,7 +133,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Lines in caches have not reached memory: they are no part of the residue, and follow. */
+/* Lines in caches are not part of the residue: settle first, then write them back. */
 static int settle(struct sim *s, uint64_t now, struct result *out)
 {
 	struct ram_stats after;
@@ -161,12 +206,26 @@ static void free_caches(struct sim *s)
 	free(s->leaving);
 }
 
+static int open_ram(struct sim *s)
+{
+	switch (s->m->memory) {
+	case BOARD_LOCAL:
+		return ram_local_open(s->m, s->w->data, s->w->bytes, &s->ram);
+	case BOARD_PORT:
+		return ram_port_open(s->m, s->w->data, s->w->bytes, &s->ram);
+	case BOARD_TIER:
+		return ram_tier_open(s->m, s->w->data, s->w->bytes, &s->ram);
+	default:
+		return ram_paged_open(s->m, s->w->data, s->w->bytes, &s->ram);
+	}
+}
+
 static int simulate(struct sim *s, struct result *out)
 {
 	int err = make_caches(s);
 
 	if (!err)
-		err = ram_open(s->m, s->w->data, s->w->bytes, &s->ram);
+		err = open_ram(s);
 	if (!err)
 		err = run_tasks(s, out);
 	if (!err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The parts that SkyByte's workloads share.
+ * Common parts of SkyByte's workloads.
  */
 #include <errno.h>
 #include <math.h>
@@ -74,7 +74,7 @@ uint32_t sky_scaled(const struct work *w, uint32_t n, uint32_t least)
 	return x < least ? least : (uint32_t)x;
 }
 
-/* Each step can be undone within @mask; places from @n on are passed through. */
+/* Each step is invertible within @mask; skip places from @n on. */
 uint32_t sky_place(uint32_t i, uint32_t n)
 {
 	unsigned int bits = 0;

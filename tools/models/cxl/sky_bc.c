@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Betweenness centrality from one source (Brandes 2001). Forward, level by level, the shortest
- * paths to each vertex are counted; backward, each vertex adds up what its successors depend on
- * it. Reads of the edges miss the cache. The vertices that are reached stay in it, so that few
- * lines are written.
+ * Betweenness centrality from one source (Brandes 2001). The forward pass counts the shortest paths
+ * to each vertex, level by level; the backward pass sums up dependencies of successors. Reads of
+ * edges miss the cache. Reached vertices stay in it, so few lines are written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,11 +29,11 @@ struct bc {
 	struct sky_graph g;
 	uint32_t source;
 	uint64_t state; /* struct vertex */
-	uint64_t queue; /* u32: vertices in the order they were reached */
-	uint64_t tail;  /* u32: how many */
+	uint64_t queue; /* u32: reached vertices in order */
+	uint64_t tail;  /* u32: number of reached vertices */
 };
 
-/* struct search - A lane's part in it. @start: where each level starts in the queue. */
+/* struct search - A lane's part of the search. @start: start of each level in the queue. */
 struct search {
 	const struct bc *b;
 	struct lane *l;
@@ -75,7 +74,7 @@ static void push(const struct search *s, uint32_t v)
 	lane_ops(s->l, 3);
 }
 
-/* The first path to a vertex of this level claims it: paths are never counted down to none. */
+/* The first path to a vertex of this level claims it: counts of paths never return to 0. */
 static void reach(const struct search *s, uint32_t v, uint32_t depth, uint32_t paths)
 {
 	uint64_t at = at_vertex(s->b, v);
@@ -103,7 +102,7 @@ static void expand(const struct search *s, uint32_t v, uint32_t depth)
 	}
 }
 
-/* The queue must not grow before all lanes know how long it is. */
+/* The queue must not grow before all lanes have read its length. */
 static uint32_t queued(const struct search *s)
 {
 	uint32_t n;
@@ -176,7 +175,7 @@ static void run(struct work *w, struct lane *l, unsigned int id)
 	backward(&s);
 }
 
-/* The same without lanes. Return: how many vertices are reached, in the order of @queue. */
+/* The reference result. Return: number of reached vertices, in the order of @queue. */
 static uint32_t plain_forward(const struct bc *b, const uint64_t *list, const uint64_t *edge,
 			      struct vertex *v, uint32_t *queue)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Breadth-first search of a large graph, top down and level by level, without a queue: each level
- * looks through the depths of all vertices for those of the level before. Edges lie far apart and
- * are read once. The depths do not fit into the cache, so most vertices that are found write a
- * line back.
+ * scans the depths of all vertices for vertices of the previous level. Edges are scattered and read
+ * once. The depths do not fit in the cache, so most new vertices cause a write-back.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "lane.h"
 #include "sky_graph.h"
 
-#define BLOCK 16u /* vertices whose depths a lane looks through at a time: a line */
+#define BLOCK 16u /* depths that a lane scans at a time: a line */
 
 static const struct sky_shape shape = {.vertices = 286700, .least = 24, .core = 14};
 
@@ -18,7 +17,7 @@ struct bfs {
 	struct sky_graph g;
 	uint32_t source;
 	uint64_t depth; /* u32 of each vertex; 0: not reached, 1: the source */
-	uint64_t found; /* u32 of each level: whether there is one */
+	uint64_t found; /* u32 of each level: whether it has vertices */
 };
 
 static int make(struct work *w)
@@ -41,7 +40,7 @@ static int make(struct work *w)
 	return 0;
 }
 
-/* Two lanes that find the same vertex write the same depth. Return: whether one was found. */
+/* Two lanes that find the same vertex write the same depth. Return: whether any was found. */
 static bool expand(const struct bfs *b, struct lane *l, uint64_t v, uint32_t depth)
 {
 	uint64_t list = lane_load64(l, b->g.lists + v * 8);
@@ -60,7 +59,7 @@ static bool expand(const struct bfs *b, struct lane *l, uint64_t v, uint32_t dep
 	return found;
 }
 
-/* Vertices behind the last have depth 0. */
+/* Vertices beyond the last have depth 0. */
 static bool scan(const struct bfs *b, struct lane *l, uint64_t block, uint32_t depth)
 {
 	bool found = false;
@@ -95,7 +94,7 @@ static void run(struct work *w, struct lane *l, unsigned int id)
 	}
 }
 
-/* The same without lanes, in a copy of the input. @queue has room for all vertices. */
+/* The reference result, in a copy of the input. @queue has room for all vertices. */
 static void plain(const struct bfs *b, char *data, uint32_t *queue)
 {
 	const uint64_t *list = (const uint64_t *)(data + b->g.lists);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Inference by a recommendation model (DLRM): each sample adds up rows of embedding tables, and its
- * sums, which are stored, are the input of a small dense layer. Rows are drawn by Zipf's law; those
- * drawn often come first in their table, as identifiers are given in the order of first use.
- * Numbers are integers.
+ * Inference by a recommendation model (DLRM): each sample adds up rows of embedding tables and
+ * stores the sums, the input of a small dense layer. Rows are drawn by Zipf's law. Frequent rows
+ * come first in their table, as identifiers are assigned in the order of first use. Numbers are
+ * integers, and a row is a line.
  *
- * The artifact's footprint is not known. It writes 185,067 pages of flash without any of
- * SkyByte's means, a sixteenth of which is 45 MiB; these tables have 46 MiB. Rows are a line each.
+ * The artifact's footprint is unknown. Without SkyByte's mechanisms it writes 185,067 pages of
+ * flash, a sixteenth of which is 45 MiB; these tables have 46 MiB.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define INPUTS (TABLES * WIDTH)
 
 /*
- * struct dlrm - Where it lies in @data: arrays of u32.
+ * struct dlrm - Layout in @data: arrays of u32.
  * @rows: of each table.
  * @table: rows of WIDTH numbers, table by table.
  * @weight: INPUTS of each output.
@@ -141,7 +141,7 @@ static void run(struct work *w, struct lane *l, unsigned int id)
 	}
 }
 
-/* The same without lanes, in a copy of the input. */
+/* The reference result, in a copy of the input. */
 static void plain(const void *own, char *data)
 {
 	const struct dlrm *d = own;

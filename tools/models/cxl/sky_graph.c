@@ -5,7 +5,7 @@
 #include <math.h>
 #include "sky_graph.h"
 
-#define HEAVIEST 32u /* no out-degree is more than so many times the smallest */
+#define HEAVIEST 32u /* largest out-degree divided by the smallest */
 
 /* Pareto's law with exponent 2. */
 static uint32_t degree(uint64_t *state, uint32_t least)
@@ -21,7 +21,7 @@ uint32_t sky_graph_core(const struct sky_graph *g, uint64_t *state)
 	return sky_below(state, g->core);
 }
 
-/* Vertex r of the core is drawn as often as 1 / sqrt(r) says. */
+/* The probability of vertex r of the core is proportional to 1 / sqrt(r). */
 static uint32_t target(const struct sky_graph *g, uint64_t *state)
 {
 	uint64_t x = annex_random(state) >> 32;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The first pass of a radix sort that starts at the highest digit and makes one bucket at a time.
- * Each tile of keys is counted, prefix sums over the tiles' counts follow, and the keys with the
- * lowest digit, the first bucket, move to their places. The keys of a tile are in order, as runs
- * of an external sort are, so these are its first. Each line of keys misses the cache about once,
- * and a bucket is a sixteenth of them: some 6 % of the requests that reach memory write.
+ * The first pass of a radix sort that starts at the highest digit and makes one bucket at a time:
+ * counts of each tile of keys, prefix sums over the counts, and moves of the keys with the lowest
+ * digit to the first bucket. The keys of a tile are in order, like runs of an external sort, so
+ * the bucket takes the first keys of each tile. Each line of keys misses the cache about once, and
+ * a bucket has a sixteenth of the keys: about 6 % of the requests to memory are writes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,11 +17,12 @@
 #define SHIFT 60u /* of the highest digit */
 
 /*
- * struct radix - Where it lies in @data.
+ * struct radix - Layout in @data.
  * @keys: u64: tiles.
- * @counts: u32 of each tile and digit: keys, and later where they go.
- * @totals: u32 of each digit: keys.
- * @bucket: u64: the keys with digit 0. @size: how many they are.
+ * @counts: u32 of each tile and digit: number of keys, later their place.
+ * @totals: u32 of each digit: number of keys.
+ * @bucket: u64: the keys with digit 0.
+ * @size: number of keys with digit 0.
  */
 struct radix {
 	uint32_t tiles;
@@ -37,7 +38,7 @@ static uint32_t digit(uint64_t key)
 	return key >> SHIFT;
 }
 
-/* Digits in order; about the same number of keys for each. Return: keys with the lowest. */
+/* Fill a tile in order, with about as many keys for each digit. Return: keys with digit 0. */
 static uint32_t fill_tile(uint64_t *key, uint64_t *state)
 {
 	uint32_t count[DIGITS] = {0}, at = 0;
@@ -63,7 +64,7 @@ static int make(struct work *w)
 	r->counts = (uint64_t)r->tiles * TILE * 8;
 	r->totals = r->counts + r->tiles * DIGITS * 4ull;
 	r->bucket = r->totals + DIGITS * 4;
-	/* A tenth more than the bucket has on average, and as much as two pages need. */
+	/* A tenth more than the mean size of the bucket, and two pages. */
 	err = work_alloc(w, r->bucket + r->tiles * TILE * 8ull / DIGITS * 11 / 10 + 8192);
 	if (err)
 		return err;

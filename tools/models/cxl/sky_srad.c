@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One step of speckle reducing anisotropic diffusion (Yu, Acton 2002) on the region of interest of
- * an image. The work goes band by band, so that the second half of a step finds in the cache what
- * the first half wrote. A row of each array is a page, of which the region has 57 %; of the four
- * arrays three are written, so 43 % of the requests that reach memory write.
+ * an image. The work goes band by band, so that the second half of a step finds the results of the
+ * first half in the cache. A row of each array is a page, of which the region has 57 %. Three of
+ * the four arrays are written, so 43 % of the requests to memory are writes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 
 #define ROWS 365u /* at scale 1 */
 #define COLUMNS 1024u
-#define LEFT 224u /* the region's first column; RIGHT: behind its last */
+#define LEFT 224u /* first column of the region; RIGHT: its end */
 #define RIGHT 800u
-#define BAND 4u  /* rows of a band */
-#define PART 48u /* columns of a row that a lane works on at a time: RIGHT - LEFT is a multiple */
-#define PATCH_ROWS 8u     /* the speckle's strength is estimated from a patch of the region */
-#define PATCH_COLUMNS 64u /* that has no features */
+#define BAND 4u       /* rows of a band */
+#define PART 48u      /* columns of a lane's unit of work; divides RIGHT - LEFT */
+#define PATCH_ROWS 8u /* patch without features, to estimate the speckle's strength */
+#define PATCH_COLUMNS 64u
 #define PARTS ((RIGHT - LEFT) / PART)
 #define LAMBDA 0.25f
 
 /*
- * struct srad - Where it lies in @data: arrays of floats, row by row.
+ * struct srad - Layout in @data: arrays of floats, row by row.
  * @image: input.
  * @diffusion: coefficient of each pixel.
  * @upper: sum of the differences to the neighbors above and on the left.
@@ -68,7 +68,7 @@ static uint64_t at_pixel(uint32_t row, uint32_t column)
 	return (row * COLUMNS + column) * 4ull;
 }
 
-/* Sum and sum of squares of @n pixels: the variance over the square of the mean. */
+/* The variance over the square of the mean of @n pixels. */
 static float strength(float sum, float squares, uint32_t n)
 {
 	float mean = sum / n;
@@ -89,7 +89,7 @@ static float diffuse(float pixel, const float d[4], float speckle)
 	return c < 0.0f ? 0.0f : c > 1.0f ? 1.0f : c;
 }
 
-/* @upper with the pixel's own coefficient @c; the differences below and on the right with theirs */
+/* @c weighs @upper; the coefficients @next weigh the differences @d below and on the right. */
 static float step(float pixel, float upper, float c, const float d[2], const float next[2])
 {
 	float divergence = c * upper + next[0] * d[0] + next[1] * d[1];
@@ -115,7 +115,7 @@ static void estimate(const struct srad *s, struct lane *l)
 	lane_ops(l, 8);
 }
 
-/* Beyond an edge of the region a pixel has itself as its neighbor. */
+/* Beyond an edge of the region a pixel is its own neighbor. */
 static void first_half(const struct srad *s, struct lane *l, uint32_t row, uint32_t from,
 		       float speckle)
 {
@@ -182,7 +182,7 @@ static void run(struct work *w, struct lane *l, unsigned int id)
 	}
 }
 
-/* The neighbor of pixel @i that lies @rows below and @columns to the right, if there is one. */
+/* The neighbor @rows below and @columns to the right of pixel @i, or the pixel itself. */
 static uint32_t beside(const struct srad *s, uint32_t i, int rows, int columns)
 {
 	int row = (int)(i / COLUMNS) + rows, column = (int)(i % COLUMNS) + columns;
@@ -206,7 +206,7 @@ static float plain_speckle(const struct srad *s, const float *image)
 	return strength(sum, squares, n);
 }
 
-/* The same without lanes, in a copy of the input. */
+/* The reference result, in a copy of the input. */
 static void plain(const void *own, char *data)
 {
 	const struct srad *s = own;

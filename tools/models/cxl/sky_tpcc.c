@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Transactions like TPC-C's on tables in memory: new orders and payments. A lane works for whole
- * districts, each with its customers and its orders; other districts are reached only by additions
- * to stock, warehouses and customers. So the order of transactions does not matter. Nearly every
- * line that misses the cache is written.
+ * Transactions like TPC-C's on tables in memory: new orders and payments. A lane serves whole
+ * districts with their customers and orders, and touches other districts only by additions to
+ * stock, warehouses and customers, so the order of transactions does not matter. Nearly every line
+ * that misses the cache is written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 
 #define DISTRICTS 96u /* at scale 1 */
 #define PER_WAREHOUSE 12u
-#define STOCK 60u /* rows of stock for each of a warehouse's districts */
+#define STOCK 60u /* rows of stock for each district of a warehouse */
 #define CUSTOMERS 114u
 #define TRANSACTIONS 27u /* of each district */
 #define ORDERS TRANSACTIONS
-#define LINES 8u /* of an order: LINES / 2 to LINES */
+#define LINES 8u /* most lines of an order; the least is LINES / 2 */
 
 /*
  * Rows, in words of 32 bits. Their sizes: warehouse 1 line, district 1, item 1/2, stock 1,
@@ -92,7 +92,7 @@ static int make(struct work *w)
 	return 0;
 }
 
-/* struct deal - A transaction; the terminal of @district draws all of it. */
+/* struct deal - A transaction, drawn by the terminal of @district. */
 struct deal {
 	uint32_t district;
 	uint32_t customer; /* row */
@@ -111,7 +111,7 @@ static uint32_t items_of(const struct tpcc *t, uint32_t warehouse)
 	return STOCK * (left < PER_WAREHOUSE ? left : PER_WAREHOUSE);
 }
 
-/* As TPC-C's NURand: some rows come more often. */
+/* A skewed row number, like TPC-C's NURand. */
 static uint32_t uneven(uint64_t *state, uint32_t n)
 {
 	const uint32_t one = sky_below(state, n), other = sky_below(state, n);
@@ -119,7 +119,7 @@ static uint32_t uneven(uint64_t *state, uint32_t n)
 	return (one | other) % n;
 }
 
-/* One payment in 7 is for a customer of another district, one line in 100 from elsewhere. */
+/* One payment in 7 is for a customer of another district, one line in 100 of another warehouse. */
 static void draw(const struct tpcc *t, struct deal *d, uint64_t *state)
 {
 	uint32_t home = d->district;
@@ -152,7 +152,7 @@ static uint64_t at_row(uint64_t at, uint64_t row, uint32_t words, uint32_t word)
 	return at + (row * words + word) * 4;
 }
 
-/* A row that only this lane changes. Return: the value before. */
+/* Add to a row that only this lane changes. Return: its value before. */
 static uint32_t add(struct lane *l, uint64_t at, uint32_t n)
 {
 	uint32_t old = lane_load32(l, at);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A key-value store in a hash table, with requests as YCSB's: keys by Zipf's law, nearly all of
- * them read a record of 1 KiB, few update a field. Updates are appended to a log, as stores with a
- * log-structured merge do; the merge is not part of this.
+ * A key-value store in a hash table, with requests like YCSB's: keys are drawn by Zipf's law; most
+ * requests read a record of 1 KiB, few update a field. Updates are appended to a log, as in a
+ * log-structured merge tree, without the merge.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,20 +11,21 @@
 
 #define RECORDS 42000u  /* at scale 1 */
 #define REQUESTS 47000u /* at scale 1 */
-#define SHARE 30u       /* one request in so many updates */
+#define SHARE 30u       /* requests for each update */
 #define FIELDS 16u
 #define RECORD (FIELDS * SKY_LINE)
-#define CHUNK 32u /* requests that a lane takes at a time */
+#define CHUNK 32u /* requests of a lane's unit of work */
 
-/* In a field's line: the key (in the first line), and data. */
+/* Offsets in a line of a record: the key (first line only), and data. */
 #define KEY 4u
 #define VALUE 8u
 #define VALUE2 40u
 
 /*
- * struct ycsb - Where it lies in @data.
- * @slots: u64: a key, and its record's number from 1; 0: free. @nslots: how many.
- * @requests: u32: a key; an update follows from its number.
+ * struct ycsb - Layout in @data.
+ * @slots: u64: a key, and its record's number from 1; 0: free.
+ * @nslots: number of slots.
+ * @requests: u32: a key; the request's number decides whether it updates.
  * @log: a line of each update: key, field, number of the request.
  * @results: u64 of each chunk of requests: sum of the values read.
  */
@@ -39,7 +40,7 @@ struct ycsb {
 	uint64_t results;
 };
 
-/* Each step can be undone, so no two records have the same key. */
+/* Each step is invertible, so keys are unique. */
 static uint32_t key_of(uint32_t i)
 {
 	i *= 0x9e3779b1;
@@ -112,7 +113,7 @@ static int make(struct work *w)
 	return err;
 }
 
-/* The record of @key, which is there. */
+/* The record of @key, which must exist. */
 static uint64_t find(const struct ycsb *y, struct lane *l, uint32_t key)
 {
 	uint32_t slot = slot_of(y, key);
@@ -178,7 +179,7 @@ static uint64_t plain_get(const struct ycsb *y, const char *data, uint32_t recor
 	return sum;
 }
 
-/* The same without lanes, in a copy of the input. */
+/* The reference result, in a copy of the input. */
 static void plain(const void *own, char *data)
 {
 	const struct ycsb *y = own;

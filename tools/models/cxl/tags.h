@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which lines a cache has: sets of ways, of which the one used longest ago goes.
+ * The lines of a set-associative cache with LRU replacement.
  */
 #ifndef TOOLS_CXL_TAGS_H
 #define TOOLS_CXL_TAGS_H
@@ -10,8 +10,12 @@
 #include <stdint.h>
 
 /*
- * struct tag - @line: its number + 1; 0: none. @ready: when it has come. @dirty: a bit for each
- * byte that memory does not have. @whole: all its bytes are here, not the dirty ones alone.
+ * struct tag - A way.
+ * @line: number of its line + 1; 0: empty.
+ * @ready: time at which the line arrives.
+ * @dirty: dirty bytes, a bit each.
+ * @used: time of the last use.
+ * @whole: all bytes are valid, not the dirty ones alone.
  */
 struct tag {
 	uint64_t line, ready, dirty;
@@ -19,7 +23,7 @@ struct tag {
 	bool whole;
 };
 
-/* struct tags - @sets is a power of two. */
+/* struct tags - A cache. @sets is a power of two. */
 struct tags {
 	struct tag *tags;
 	uint64_t sets;
@@ -27,13 +31,13 @@ struct tags {
 	uint32_t clock;
 };
 
-/* tags_init() - A cache of up to @bytes; false: out of memory. */
+/* tags_init() - Allocate a cache of up to @bytes. Return: false: out of memory. */
 bool tags_init(struct tags *t, uint64_t bytes, uint32_t ways);
 void tags_free(struct tags *t);
 
 static inline struct tag *tags_set(const struct tags *t, uint64_t line)
 {
-	/* Rows of equal length must not meet in few sets. */
+	/* Spread rows of equal length over sets. */
 	const uint64_t hash = line ^ (line / t->sets * 0x9e3779b97f4a7c15 >> 40);
 
 	return &t->tags[(hash & (t->sets - 1)) * t->ways];
@@ -52,12 +56,12 @@ static inline struct tag *tags_find(struct tags *t, uint64_t line)
 }
 
 /*
- * tags_victim() - The way for a new line of a set: an empty one, or the one used longest ago that
- * has come by @now. NULL: none has, and *@until is when the first will.
+ * tags_victim() - Choose the way for a new line: an empty way, or the least recently used one whose
+ * line has arrived by @now. NULL: none; *@until is the time of the first arrival.
  */
 struct tag *tags_victim(struct tags *t, uint64_t line, uint64_t now, uint64_t *until);
 
-/* tags_put() - A line takes the place of a victim. */
+/* tags_put() - Replace a victim by a line. */
 void tags_put(struct tags *t, struct tag *victim, uint64_t line, uint64_t ready, bool whole);
 
 #endif
