@@ -30,7 +30,7 @@ holds "says what it says" grep -qx hello out
 "$annex" ndp run --json hello.elf >out 2>err
 value "its report" status 0
 holds "and what it says beside it" grep -qx hello err
-refused "no program" "which program" "$annex" ndp run
+refused "no program" "name a program" "$annex" ndp run
 refused "a program that is not there" "hello.none" "$annex" ndp run hello.none
 refused "no ELF file" "not an ELF file" "$annex" ndp run hello.S
 refused "no vector length" "--vlen 200" "$annex" ndp run --vlen 200 hello.elf
@@ -81,11 +81,11 @@ claim "a slow link" "$annex" ndp time add.elf zero:32 zero:32 --pool zero:32 --l
 holds "takes its time" grep -q '"call_s": 0.00100' out
 claim "caches of another kind" "$annex" ndp time add.elf zero:32 zero:32 --pool zero:32 --l1 4K \
 	--l1-ways 2 --l1-cycles 9 --l2 4K --l2-ways 2 --vlen 512 --piece 32
-refused "no kernel" "which kernel" "$annex" ndp time
+refused "no kernel" "name a kernel" "$annex" ndp time
 refused "a kernel that is not there" "none.elf: No such" "$annex" ndp time none.elf
 refused "a kernel that is none" "not an ELF file" "$annex" ndp time ones zero:32
 refused "a directory as a kernel" "Is a directory" "$annex" ndp time .
-refused "no array" "which is the pool region" "$annex" ndp time add.elf 1 2
+refused "no array" "name the pool region" "$annex" ndp time add.elf 1 2
 refused "a word for a number" 'argument "x"' "$annex" ndp time add.elf zero:32 x
 refused "half a number" 'argument "1x"' "$annex" ndp time add.elf zero:32 1x
 refused "too large a number" "argument" "$annex" ndp time add.elf zero:32 99999999999999999999
@@ -96,14 +96,14 @@ refused "a directory as an array" "not a regular file" "$annex" ndp time add.elf
 refused "an argument too few" "8 bytes of arguments, the kernel has 16" \
 	"$annex" ndp time add.elf zero:32
 refused "too many arguments" "more than 31" "$annex" ndp time add.elf $(seq 1 32)
-refused "a pool that is a number" "argument 2 is no array" "$annex" ndp time add.elf zero:32 1 \
+refused "a pool that is a number" "argument 2 is not an array" "$annex" ndp time add.elf zero:32 1 \
 	--pool 2
 refused "no such argument" "--pool 3" "$annex" ndp time add.elf zero:32 1 --pool 3
 refused "a pool that is nothing" "--pool some" "$annex" ndp time add.elf zero:32 1 --pool some
 refused "more than the pool" "the pool region has 32" "$annex" ndp time add.elf zero:32 1 \
 	--pool-bytes 33
 refused "nothing to save" "--save pool" "$annex" ndp time add.elf zero:32 1 --save pool
-refused "a number to save" "argument 2 is no array" "$annex" ndp time add.elf zero:32 1 --save 2=x
+refused "a number to save" "argument 2 is not an array" "$annex" ndp time add.elf zero:32 1 --save 2=x
 refused "a file in its way" "--overwrite" "$annex" ndp time add.elf zero:32 zero:32 --save 1=ones
 claim "over it" "$annex" ndp time add.elf zero:32 zero:32 --save pool=ones --overwrite
 holds "there is the array" test "$(stat -c %s ones)" = 32
@@ -142,7 +142,7 @@ refused "a guest that is a directory" "cannot serve" "$annex" ndp serve --guest 
 refused "a guest and a range" "neither ranges nor a socket" "$annex" ndp serve --guest none shm:none
 refused "a guest and a socket" "neither ranges nor a socket" "$annex" ndp serve --guest none \
 	--socket sock
-refused "uncached without a guest" "--uncached is of --guest" "$annex" ndp serve --uncached 4M \
+refused "uncached without a guest" "--uncached needs --guest" "$annex" ndp serve --uncached 4M \
 	shm:none
 refused "less uncached than there is" "--uncached 1M" "$annex" ndp serve --guest none --uncached 1M
 truncate -s 1M small

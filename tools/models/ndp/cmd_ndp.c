@@ -5,9 +5,9 @@
 
 static const struct cli_command commands[] = {
 	{"run", ndp_run, "run a RISC-V program on the processor's harts"},
-	{"time", ndp_time, "how long a kernel would take on M2NDP's device"},
-	{"serve", ndp_serve, "be a near-data processor for other processes"},
-	{"list", ndp_list, "show who uses one, and for what"},
+	{"time", ndp_time, "time a kernel on a model of M2NDP's device"},
+	{"serve", ndp_serve, "serve other processes as a near-data processor"},
+	{"list", ndp_list, "list the processes that a near-data processor serves"},
 	{NULL, NULL, NULL}};
 
 int cmd_ndp(int argc, char **argv)

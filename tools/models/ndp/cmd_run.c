@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex ndp run: a program in user mode.
+ * annex ndp run: run a user-mode program.
  */
 #define _GNU_SOURCE /* sigabbrev_np */
 #include <errno.h>
@@ -37,23 +37,23 @@ static const struct cli_option options[] = {
 	{"vlen", 0, "BITS", 0, OPT_CALL_AT(struct run_opts, vlen, set_vlen),
 	 "Bits of a vector register: 128, 256, 512 or 1024 (256)"},
 	{"budget", 0, "N", 0, OPT_SIZE(struct run_opts, budget, 1, UINT64_MAX),
-	 "Instructions it may execute (any number)"},
+	 "Maximum number of instructions (no limit)"},
 	CLI_JSON(struct run_opts, json),
 	{0}};
 
 static const char doc[] =
 	"Run a simple static program for RV64 (IMAFDC, Zicsr, Zicntr, Zifencei, Zba, Zbb, Zfh, V, "
 	"Zvfh) on one hart of the near-data processor. Its system calls are exit, write and brk; "
-	"any other one ends it. The status is the program's, or 128 and the number of the signal "
-	"that ended it: SIGSEGV, SIGILL, SIGSYS for a system call, SIGXCPU when the budget is used "
-	"up.\n\n"
-	"What follows the program's name are its own arguments. With --json, stdout has the report "
-	"and the program's goes to stderr."
+	"any other one ends it. The exit status is the program's, or 128 and the number of the "
+	"signal that ended it: SIGSEGV, SIGILL, SIGSYS for a system call, SIGXCPU when the budget "
+	"is used up.\n\n"
+	"Arguments after the program's name are the program's. With --json, stdout has the report, "
+	"and output of the program goes to stderr."
 	"\vExample:\n"
 	"  riscv64-linux-gnu-gcc -static -nostdlib -O2 hello.c -o hello\n"
 	"  annex ndp run --vlen 512 hello world";
 
-/* Options end where the program is named: those behind it are its own. */
+/* Options after the program's name belong to the program. */
 static int find_program(int argc, char **argv)
 {
 	int i = 1;
@@ -97,7 +97,7 @@ int ndp_run(int argc, char **argv)
 	if (err)
 		return err;
 	if (at >= argc)
-		return err_set(-EINVAL, "which program?");
+		return err_set(-EINVAL, "name a program");
 	opts.vlen = o.vlen;
 	opts.budget = o.budget;
 	if (o.json)
@@ -109,7 +109,7 @@ int ndp_run(int argc, char **argv)
 		return err;
 	if (o.json && report(&result, argv[at]))
 		return -EIO;
-	/* The status is the program's own, which main() does not know. */
+	/* main() has no exit status of a program. */
 	if (err)
 		fprintf(stderr, "%s: %s\n", cli_name(), err_text());
 	if (result.status) {

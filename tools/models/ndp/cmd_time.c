@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex ndp time: how long a kernel would take on M2NDP's device.
+ * annex ndp time: time a kernel on a model of M2NDP's device.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include "tools/common/out.h"
 #include "operand.h"
 
-#define BASE (1ull << 32)      /* of the arrays */
-#define KERNEL_MOST (1u << 20) /* bytes of a file: images are smaller */
+#define BASE (1ull << 32)      /* address of the first array */
+#define KERNEL_MOST (1u << 20) /* bytes of a kernel's file at most */
 
 struct time_opts {
 	struct annex_ndp_time_opts device;
@@ -59,24 +59,24 @@ static int parse_save(void *opts, const char *opt, char *arg)
 	return 0;
 }
 
-/* An option of the device, which checks it. */
+/* An option whose value the device checks. */
 #define DEVICE(f) OPT_U32(struct time_opts, device.f, 1, UINT32_MAX)
 
 static const struct cli_option options[] = {
 	{"pool", 0, "ARGUMENT", 1, OPT_TEXT(struct time_opts, pool),
-	 "The pool region: an array of its own, or the number of an argument (the first array)"},
+	 "Pool region: a new array, or the number of an argument (the first array)"},
 	{"pool-bytes", 0, "SIZE", 1, OPT_SIZE(struct time_opts, pool_bytes, 1, UINT64_MAX),
-	 "Of it, from its beginning (all)"},
+	 "Bytes of the pool region (all)"},
 	{"runs", 0, "N", 1, OPT_U32(struct time_opts, runs, 1, 1000000),
-	 "Launch it so often, and tell of the last: with warm L2s (1)"},
+	 "Number of launches; reports the last one, with warm L2s (1)"},
 	{"seed", 0, "N", 1, OPT_SIZE(struct time_opts, seed, 0, UINT64_MAX),
-	 "Other random numbers (1)"},
+	 "Seed of random arrays (1)"},
 	{"save", 0, "N=FILE", 1, OPT_CALL(parse_save),
-	 "Write the array of an argument, or of the pool, as the kernel left it"},
+	 "Write the array of an argument, or \"pool\", to a file after the launch"},
 	{"overwrite", 0, NULL, 1, OPT_FLAG(struct time_opts, overwrite),
-	 "The file may be there already"},
+	 "Overwrite an existing file"},
 	{"budget", 0, "N", 1, OPT_SIZE(struct time_opts, device.budget, 1, UINT64_MAX),
-	 "Instructions of a launch (4G)"},
+	 "Instruction limit of a launch (4G)"},
 	{NULL, 0, NULL, 2, {0}, "The device (Table IV):"},
 	{"units", 0, "N", 2, DEVICE(units), "NDP units (32)"},
 	{"subcores", 0, "N", 2, DEVICE(subcores), "Sub-cores of a unit (4)"},
@@ -84,36 +84,42 @@ static const struct cli_option options[] = {
 	{"mhz", 0, "N", 2, DEVICE(mhz), "Clock of units, caches and network (2000)"},
 	{"registers", 0, "SIZE", 2, DEVICE(register_file), "Register file of a unit (48K)"},
 	{"l1", 0, "SIZE", 2, DEVICE(l1_bytes), "L1 of a unit, with its scratchpad (128K)"},
-	{"l1-ways", 0, "N", 2, DEVICE(l1_ways), "Its ways (16)"},
+	{"l1-ways", 0, "N", 2, DEVICE(l1_ways), "Ways (16)"},
 	{"l1-cycles", 0, "N", 2, DEVICE(l1_cycles), "Cycles of a hit (4)"},
 	{"tlb", 0, "N", 2, DEVICE(tlb_entries), "Entries of a unit's TLB (256)"},
 	{"l2", 0, "SIZE", 2, DEVICE(l2_bytes), "L2 of a channel (128K)"},
-	{"l2-ways", 0, "N", 2, DEVICE(l2_ways), "Its ways (16)"},
+	{"l2-ways", 0, "N", 2, DEVICE(l2_ways), "Ways (16)"},
 	{"l2-cycles", 0, "N", 2, DEVICE(l2_cycles), "Cycles of a hit (7)"},
-	{"channels", 0, "N", 2, DEVICE(channels), "Of DRAM, a power of two (32)"},
+	{"channels", 0, "N", 2, DEVICE(channels), "Channels of DRAM, a power of two (32)"},
 	{"dram-mhz", 0, "N", 2, DEVICE(dram_mhz), "Command clock; 800 is LPDDR5-6400 (800)"},
-	{"link", 0, "NS", 2, DEVICE(link_ns), "Load to use over CXL (150)"},
-	{"vlen", 0, "BITS", 2, DEVICE(vlen), "Of a vector register: 128, 256, 512 or 1024 (256)"},
+	{"link", 0, "NS", 2, DEVICE(link_ns), "Load-to-use latency over CXL (150)"},
+	{"vlen", 0, "BITS", 2, DEVICE(vlen),
+	 "Bits of a vector register: 128, 256, 512 or 1024 (256)"},
 	{"piece", 0, "BYTES", 2, DEVICE(piece),
-	 "Of the pool region for a micro-thread: 32 or 64 (32)"},
+	 "Bytes of the pool region for a micro-thread: 32 or 64 (32)"},
 	CLI_JSON(struct time_opts, json),
 	{0}};
 
 static const char doc[] =
-	"Run a kernel on a model of M2NDP's device, and tell how long it takes there, and why: "
-	"cycles, instructions, caches, DRAM. docs/m2func.md says how to write one.\n\n"
-	"Arguments are those of the kernel, 8 bytes each: numbers (0x too), or arrays, of which it "
-	"gets the address: zero:SIZE, random:SIZE, file:PATH. Each begins a page of 2 MiB. Behind "
-	"--, numbers may be negative."
-	"\vEach micro-thread is executed when it gets its slot, and its work is then timed. One "
-	"that\n"
-	"waits for another spins until the budget is used up.\n\n"
+	"Run a kernel on a model of M2NDP's device, and report its time, cycles, instructions, and "
+	"use of caches and DRAM. docs/m2func.md describes how to write kernels.\n\n"
+	"Arguments of the kernel have 8 bytes each: numbers (0x too), or addresses of arrays: "
+	"zero:SIZE, random:SIZE, file:PATH. Each array begins at a page of 2 MiB. After --, "
+	"numbers "
+	"may be negative."
+	"\vThe model executes a micro-thread at once when it gets its slot, and then times its\n"
+	"work. A micro-thread that waits for another one spins until the budget is used up.\n\n"
 	"Examples:\n"
 	"  annex ndp time dot.elf random:4M 1048576 zero:8 8 --pool random:4M --save 3=sum\n"
 	"  annex ndp time vadd_i32.elf random:4M random:4M zero:4M 1048576 32 \\\n"
 	"    --pool 3 --pool-bytes 1M --channels 16 --json";
 
-/* struct timed - What is open. */
+/*
+ * struct timed - A device and a kernel with its arguments.
+ * @own: an array for the pool region alone.
+ * @pool: the array of the pool region.
+ * @saved: the array to write to a file, or NULL.
+ */
 struct timed {
 	struct annex_ndp_time *device;
 	struct operand operand[OPERANDS], own;
@@ -155,7 +161,7 @@ static int find_array(struct timed *t, const char *opt, const char *arg, const s
 	if (err)
 		return err;
 	if (n > t->n || !t->operand[n - 1].memory)
-		return err_set(-EINVAL, "%s %u: argument %u is no array", opt, n, n);
+		return err_set(-EINVAL, "%s %u: argument %u is not an array", opt, n, n);
 	*out = &t->operand[n - 1];
 	return 0;
 }
@@ -171,10 +177,12 @@ static int choose_pool(struct timed *t, const struct time_opts *o)
 	for (unsigned int i = t->n; i--;)
 		if (t->operand[i].memory)
 			t->pool = &t->operand[i];
-	return t->pool ? 0 : err_set(-EINVAL, "no argument is an array: which is the pool region?");
+	return t->pool ? 0
+		       : err_set(-EINVAL,
+				 "no argument is an array: name the pool region with --pool");
 }
 
-/* The pool region's array is behind those of the arguments, if it is none of them. */
+/* An array for the pool region alone follows the arrays of the arguments. */
 static int make_operands(struct timed *t, const struct time_opts *o)
 {
 	uint64_t va = BASE, seed = o->seed;
@@ -202,7 +210,7 @@ static int prepare(struct timed *t, const struct time_opts *o)
 	t->launch.pool = t->pool->value;
 	t->launch.pool_bytes = o->pool_bytes ? o->pool_bytes : t->pool->bytes;
 	if (t->launch.pool_bytes > t->pool->bytes)
-		return err_set(-EINVAL, "--pool-bytes: the pool region has %llu",
+		return err_set(-EINVAL, "--pool-bytes: the pool region has %llu bytes",
 			       (ull)t->pool->bytes);
 	if (o->save && !strcmp(o->save, "pool"))
 		t->saved = t->pool;
@@ -320,7 +328,7 @@ static int open_device(struct timed *t, const struct time_opts *o)
 int ndp_time(int argc, char **argv)
 {
 	static const struct cli_line line = {options, "KERNEL.elf [ARGUMENT]...", doc,
-					     .take = add_argument, .none = "which kernel?"};
+					     .take = add_argument, .none = "name a kernel"};
 	struct time_opts o = {.runs = 1, .seed = 1};
 	struct timed t = {.device = NULL};
 	int err = cli_parse(&line, argc, argv, &o);

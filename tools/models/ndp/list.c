@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex ndp list: who uses a near-data processor, and for what.
+ * annex ndp list: list the processes that a near-data processor serves.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "tools/common/out.h"
 #include "tools/common/uri.h"
 
-#define ROWS 48u /* of processes in the table; JSON has all */
+#define ROWS 48u /* processes in the table; JSON has all */
 
 struct list_opts {
 	const char *socket;
@@ -22,8 +22,8 @@ struct list_opts {
 
 static const struct cli_option options[] = {CLI_JSON(struct list_opts, json), {0}};
 
-static const char doc[] = "Show the processes that a near-data processor serves: their kernels, "
-			  "launches and calls, and how much memory they have mapped."
+static const char doc[] = "List the processes that a near-data processor serves: their kernels, "
+			  "launches, calls and mapped memory."
 			  "\vExample:\n"
 			  "  annex ndp list /run/annex-ndp.sock";
 
@@ -31,7 +31,7 @@ static json_t *kernels_json(const char *uri, const struct annex_m2_listed *l)
 {
 	struct annex_m2_record all[ANNEX_M2_RECORDS_MAX];
 	json_t *list = json_array();
-	/* It may be gone by now: then it has none. */
+	/* The process may be gone by now; its list is empty then. */
 	int n = annex_m2_list_kernels(uri, l->asid, all);
 
 	for (int i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ int ndp_list(int argc, char **argv)
 					     "SOCKET",
 					     doc,
 					     CLI_ARG(struct list_opts, socket),
-					     .none = "name the socket that it serves at",
+					     .none = "name the socket of the processor",
 					     .many = "too many arguments: one socket"};
 	struct annex_m2_listed all[ANNEX_M2_CLIENTS];
 	struct list_opts o = {.socket = NULL};

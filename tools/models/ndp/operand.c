@@ -11,7 +11,7 @@
 #include "tools/common/error.h"
 #include "operand.h"
 
-#define PAGE (2ull << 20) /* the paper's */
+#define PAGE (2ull << 20) /* as in the paper */
 #define ALIGN 64u
 #define MOST (1ull << 36)
 
@@ -28,14 +28,14 @@ static int get_memory(struct operand *o, uint64_t bytes)
 	return 0;
 }
 
-static int fill(struct operand *o, int fd)
+static int read_array(struct operand *o, int fd)
 {
 	for (uint64_t at = 0; at < o->bytes;) {
 		ssize_t n = read(fd, o->memory + at, o->bytes - at);
 
 		if (n <= 0)
 			return n ? err_sys("%s", o->text)
-				 : err_set(-EIO, "%s: shorter than it was", o->text);
+				 : err_set(-EIO, "%s: the file shrank during the read", o->text);
 		at += (uint64_t)n;
 	}
 	return 0;
@@ -58,7 +58,7 @@ static int read_file(struct operand *o, const char *path)
 	else
 		err = get_memory(o, (uint64_t)st.st_size);
 	if (!err)
-		err = fill(o, fd);
+		err = read_array(o, fd);
 	close(fd);
 	return err;
 }

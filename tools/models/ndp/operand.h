@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Operands of a timed kernel: numbers, and arrays in the device's memory, whose addresses it
- * gets.
+ * Arguments of a timed kernel: numbers, and addresses of arrays in the device's memory.
  */
 #ifndef TOOLS_NDP_OPERAND_H
 #define TOOLS_NDP_OPERAND_H
@@ -9,12 +8,14 @@
 #include <stdint.h>
 #include <annex/models/ndp_time.h>
 
-#define OPERANDS 31u /* of 8 bytes */
+#define OPERANDS 31u /* arguments of a kernel at most */
 
 /*
  * struct operand - An argument of a kernel: a number or an array.
+ * @text: as on the command line.
  * @value: the number, or the array's address on the device.
- * @memory: NULL: none.
+ * @memory: the array, or NULL.
+ * @bytes: bytes of the array.
  */
 struct operand {
 	const char *text;
@@ -24,8 +25,10 @@ struct operand {
 };
 
 /*
- * operand_make() - From what the command line says: a number, zero:SIZE, random:SIZE or file:PATH.
- * Arrays are placed one behind the other, the next one at *@va. Random ones come from @seed.
+ * operand_make() - Parse a number, zero:SIZE, random:SIZE or file:PATH. An array gets the address
+ * *@va, which advances to the next page. @seed: state of the random generator.
+ * operand_map() - Map the array, if any, on a device.
+ * operand_free() - Free the array.
  */
 int operand_make(struct operand *o, const char *text, uint64_t *va, uint64_t *seed);
 int operand_map(const struct operand *o, struct annex_ndp_time *t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex ndp serve: a near-data processor for other processes, until it is told to end.
+ * annex ndp serve: serve other processes as a near-data processor.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@ struct serve_opts {
 	bool json;
 };
 
-/* struct serve - What is open. */
+/* struct serve - Open objects. */
 struct serve {
 	struct annex_ndp *ndp;
 	struct annex_hdm *range[ANNEX_M2_SERVED];
@@ -39,31 +39,31 @@ struct serve {
 
 static const struct cli_option options[] = {
 	{"socket", 0, "PATH", 0, OPT_TEXT(struct serve_opts, socket),
-	 "Where processes connect (annex-ndp.sock in XDG_RUNTIME_DIR, or in /run)"},
+	 "Socket for clients (annex-ndp.sock in XDG_RUNTIME_DIR, or in /run)"},
 	{"guest", 0, "FILE", 0, OPT_TEXT(struct serve_opts, guest),
-	 "Serve the programs of a virtual machine whose CXL memory is this file, not a socket"},
+	 "Serve a virtual machine whose CXL memory is this file, in place of a socket"},
 	{"uncached", 0, "SIZE", 0, OPT_SIZE(struct serve_opts, uncached, UNCACHED, UINT64_MAX),
-	 "Bytes at its end that are uncached: m2func= of the guest's range (2M)"},
+	 "Uncached bytes at the end of the file: m2func= of the guest's range (2M)"},
 	{"threads", 0, "N", 0, OPT_U32(struct serve_opts, device.threads, 1, 256),
 	 "Threads of the host (one for each processor)"},
 	{"units", 0, "N", 0, OPT_U32(struct serve_opts, device.units, 1, 1024), "NDP units (32)"},
 	{"vlen", 0, "BITS", 0, OPT_U32(struct serve_opts, device.vlen, 128, 1024),
 	 "Bits of a vector register: 128, 256, 512 or 1024 (256)"},
 	{"piece", 0, "BYTES", 0, OPT_U32(struct serve_opts, device.piece, 32, 64),
-	 "Of the pool region for a micro-thread: 32 or 64 (32)"},
+	 "Bytes of the pool region for a micro-thread: 32 or 64 (32)"},
 	{"deadline", 0, "MS", 0, OPT_U32(struct serve_opts, device.deadline_ms, 1, UINT32_MAX),
-	 "How long a kernel may run (30000)"},
+	 "Time limit of a kernel (30000)"},
 	{"budget", 0, "N", 0, OPT_SIZE(struct serve_opts, device.budget, 1, UINT64_MAX),
-	 "Instructions that it may execute (100 billion)"},
+	 "Instruction limit of a kernel (100 billion)"},
 	CLI_JSON(struct serve_opts, json),
 	{0}};
 
 static int check(struct serve_opts *o)
 {
 	if (o->guest && (o->n || o->socket))
-		return err_set(-EINVAL, "--guest: it has neither ranges nor a socket");
+		return err_set(-EINVAL, "--guest takes neither ranges nor a socket");
 	if (o->uncached && !o->guest)
-		return err_set(-EINVAL, "--uncached is of --guest");
+		return err_set(-EINVAL, "--uncached needs --guest");
 	if (!o->uncached)
 		o->uncached = UNCACHED;
 	return o->n || o->guest
@@ -72,9 +72,11 @@ static int check(struct serve_opts *o)
 }
 
 static const char doc[] =
-	"Be a near-data processor for this user's processes, on what lies in one or more memory "
-	"ranges. Says when it is ready, and runs until SIGINT or SIGTERM.\n\n"
-	"Programs open it as ndp:PATH (annex_m2_open()), and map what they can open themselves."
+	"Serve this user's processes as a near-data processor for one or more memory ranges. "
+	"Prints a "
+	"line when ready, and runs until SIGINT or SIGTERM.\n\n"
+	"Programs open it as ndp:PATH (annex_m2_open()), and map ranges that they can open "
+	"themselves."
 	"\vExamples:\n"
 	"  annex ndp serve --socket /run/annex-ndp.sock 'shm:/dev/shm/range?size=1G' &\n"
 	"  annex ndp list /run/annex-ndp.sock\n"
@@ -116,7 +118,7 @@ static void close_all(struct serve *s, unsigned int n)
 		annex_hdm_close(s->range[--n]);
 }
 
-static int say_ready(const struct serve *s, const struct serve_opts *o)
+static int report_ready(const struct serve *s, const struct serve_opts *o)
 {
 	struct annex_hdm_info info;
 	uint64_t bytes = 0;
@@ -150,8 +152,8 @@ static int say_ready(const struct serve *s, const struct serve_opts *o)
 	return out_end(&out);
 }
 
-/* cleanup_hold() has put them off for every thread, so this one takes them here. */
-static void wait_for_the_end(void)
+/* cleanup_hold() has blocked these signals in all threads. */
+static void wait_for_signal(void)
 {
 	sigset_t set;
 	int sig;
@@ -185,10 +187,10 @@ int ndp_serve(int argc, char **argv)
 	cleanup_hold();
 	err = open_all(&s, &o);
 	if (!err)
-		err = say_ready(&s, &o);
+		err = report_ready(&s, &o);
 	if (!err)
-		wait_for_the_end();
-	/* They stay put off: a second one must not undo an end that is in order. */
+		wait_for_signal();
+	/* Keep signals blocked: a second one must not interrupt the shutdown. */
 	close_all(&s, o.n);
 	free(o.made);
 	return err;
