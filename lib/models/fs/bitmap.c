@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which inodes and which blocks are taken.
+ * Bitmaps of used inodes and blocks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ void fs_bitmap_mark(struct fs_bitmap *m, uint32_t bit, bool taken)
 	m->free += taken ? -1 : 1;
 }
 
-/* The next free bit from @from on, and from the start again. */
+/* Find the next free bit from @from on, wrapping around. */
 static bool next_free(const struct fs_bitmap *m, uint32_t from, uint32_t *bit)
 {
 	const uint32_t words = m->n / 64 + 1;
@@ -75,7 +75,7 @@ static bool next_free(const struct fs_bitmap *m, uint32_t from, uint32_t *bit)
 	return false;
 }
 
-/* A bit of the device's lines. */
+/* Change a bit in the lines of metadata. */
 static int set_line(struct annex_fs *fs, struct fs_bitmap *m, uint32_t bit, bool taken)
 {
 	const uint32_t line = bit / FS_BITS, i = bit % FS_BITS;
@@ -167,7 +167,7 @@ void fs_held_add(struct annex_fs *fs)
 	}
 }
 
-/* That the device cannot be told of blocks that are free is no harm. */
+/* A failed trim of free blocks is harmless. */
 void fs_held_free(struct annex_fs *fs)
 {
 	for (uint32_t i = 0; i < fs->held.n; i++) {

@@ -192,7 +192,7 @@ uint32_t fs_line_sum(const struct fs_line *l, uint32_t block, uint32_t line)
 	memcpy(words, l->payload, sizeof(words));
 	memcpy(&last, l->payload + sizeof(words), sizeof(last));
 	sum = annex_crc32c(words, FS_PAYLOAD / 8, last ^ (uint32_t)(where >> 32));
-	return sum ? sum : 1; /* 0 is that of a line that was never stored */
+	return sum ? sum : 1; /* 0 marks a line that was never stored */
 }
 
 bool fs_line_good(const struct fs_line *l, uint32_t block, uint32_t line)

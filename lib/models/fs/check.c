@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * File systems are checked: first inodes and their blocks, then names from the root on, then files
- * without a name, then counts, last the bitmaps, which are compared with all that was found.
+ * The check of a file system: first inodes and their blocks, then names from the root on, then
+ * files without a name, then counts, last a comparison of the bitmaps with the results.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static bool is_lost(int err)
 	return err == -EILSEQ || err == -EIO;
 }
 
-/* Both superblocks; one of them can be lost. */
+/* Read both superblocks; one of them may be damaged. */
 static int check_super(struct fs_check *c)
 {
 	const uint64_t blocks = annex_cxlssd_bytes(c->dev.s) / FS_BLOCK;
@@ -48,7 +48,7 @@ static int check_super(struct fs_check *c)
 	return 0;
 }
 
-/* The first orphan; damage counts as none. */
+/* Read the first orphan; damage counts as an empty list. */
 static int read_orphan(struct fs_check *c, uint32_t *ino)
 {
 	struct check_block *b;
@@ -63,7 +63,7 @@ static int read_orphan(struct fs_check *c, uint32_t *ino)
 	return 0;
 }
 
-/* The list has all files that say so, and no others. */
+/* Check that the list has exactly the inodes with CHECK_ORPHAN. */
 static int check_orphans(struct fs_check *c)
 {
 	uint32_t ino = 0, left = c->orphans;
@@ -83,13 +83,13 @@ static int check_orphans(struct fs_check *c)
 	return err;
 }
 
-/* How many links an inode should have. */
+/* The number of links that an inode should have. */
 static uint32_t links_of(const struct check_inode *f)
 {
 	return f->links + (f->type == DIRECTORY && f->flags & CHECK_SEEN ? 2 : 0);
 }
 
-/* A mount may end them: files with names have as many names as they say. */
+/* Check that a mount may process the list: links of files with names must be right. */
 static int check_ends(struct fs_check *c)
 {
 	unsigned int bad;
@@ -126,7 +126,7 @@ static bool can_be(const uint8_t *text, uint32_t n)
 
 #define WHY 64u
 
-/* Whether a name is wrong, and why. */
+/* Whether a name is wrong; @why gets the reason. */
 static bool is_wrong(const struct fs_check *c, const struct check_dir *d,
 		     const struct check_name *n, char *why)
 {
@@ -162,7 +162,7 @@ static void check_name(struct fs_check *c, const struct check_dir *d, const stru
 	fs_check_tell(c, "directory %u: the name \"%s\" %s", d->ino, text, why);
 }
 
-/* Directories that are in the queue, and those below them. */
+/* Check directories in the queue and below. */
 static int check_names(struct fs_check *c)
 {
 	struct check_dir d;
@@ -180,7 +180,7 @@ static int check_names(struct fs_check *c)
 	return err;
 }
 
-/* Whether a directory has not been reached from the root. */
+/* Whether a directory was not reached from the root. */
 static bool is_astray(const struct fs_check *c, uint32_t ino)
 {
 	const struct check_inode *f = &c->inodes[ino];
@@ -193,8 +193,8 @@ static void tell_nameless(struct fs_check *c, uint32_t ino)
 	fs_check_tell(c, "inode %u: no directory has a name for it", ino);
 }
 
-/* A directory without a name, whose parent is none of these; or, when they go in a circle, @any.
- * Those below it have names. */
+/* Check a directory without a name, and the directories below it. Its parent must not be such a
+ * directory, unless @any: they form a cycle. */
 static int check_astray(struct fs_check *c, uint32_t ino, bool any)
 {
 	unsigned int bad;
@@ -211,7 +211,7 @@ static int check_astray(struct fs_check *c, uint32_t ino, bool any)
 	return check_names(c);
 }
 
-/* A file without a name; its one link counts as told. */
+/* Check a file without a name; its only link counts as reported. */
 static void check_nameless(struct fs_check *c, uint32_t ino)
 {
 	struct check_inode *f = &c->inodes[ino];
@@ -239,7 +239,7 @@ static int check_lost(struct fs_check *c)
 	return err;
 }
 
-/* How often an inode is named, and by whom. */
+/* Check the link count and the parent of an inode. */
 static int check_links(struct fs_check *c, uint32_t ino)
 {
 	const struct check_inode *f = &c->inodes[ino];
@@ -287,7 +287,7 @@ static bool block_taken(const struct fs_check *c, uint32_t i)
 	return c->taken[i / 64] >> i % 64 & 1;
 }
 
-/* A bitmap of @n bits from block @start on. */
+/* Check a bitmap of @n bits from block @start on. */
 static int check_bitmap(struct fs_check *c, const char *name, uint32_t start, uint32_t n,
 			bool (*is_taken)(const struct fs_check *c, uint32_t i))
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks of metadata that are checked, and the telling of problems.
+ * Blocks of metadata during a check, and the report of problems.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "check.h"
 #include "dev.h"
+#include "journal.h"
 
 void fs_check_tell(struct fs_check *c, const char *fmt, ...)
 {
@@ -73,7 +74,7 @@ static void give(struct fs_check *c, struct check_block *b)
 	free(b);
 }
 
-/* One that differs from the device's stays; another makes room for @b. */
+/* Remember @b in place of another block, unless that block differs from the device's. */
 static void remember(struct fs_check *c, struct check_block *b)
 {
 	struct check_block **slot = &c->recent[c->cursor++ % CHECK_RECENT];
@@ -89,7 +90,7 @@ static int read_block(struct fs_check *c, struct check_block *b)
 
 	if (err != -EIO)
 		return err;
-	/* The device's log may have some lines of a page that is damaged. */
+	/* The device's log may still have some lines of a damaged page. */
 	fs_check_tell(c, "block %u cannot be read", b->block);
 	b->kept = true;
 	for (uint32_t i = 0; i < FS_LINES; i++) {
@@ -156,4 +157,27 @@ void fs_check_free(struct fs_check *c)
 	for (uint32_t i = 0; i < CHECK_CHAINS; i++)
 		while (c->chains[i])
 			give(c, c->chains[i]);
+}
+
+static int copy_block(void *ctx, uint32_t block, enum annex_fs_class class,
+		      const struct fs_line *lines)
+{
+	(void)class;
+	return fs_check_put(ctx, block, lines);
+}
+
+int fs_check_replay(struct fs_check *c)
+{
+	uint64_t sequence = 0;
+	uint32_t head = 0;
+	int err;
+
+	if (!c->super.n_journal)
+		return 0;
+	err = fs_journal_replay(&c->dev, &c->super, copy_block, c, &sequence, &head);
+	if (err && err != -EIO)
+		return err;
+	if (err)
+		fs_check_tell(c, "the journal is damaged: its contents are lost");
+	return 0;
 }

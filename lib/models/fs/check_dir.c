@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Directories that are checked: their blocks, and the names in them.
+ * Directories during a check: their blocks and names.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "dir.h"
 #include "node.h"
 
-/* Room for @more; @at is a pointer to the array. */
+/* Make room for @more elements; @at points to the pointer to the array. */
 static int grow(void *at, uint32_t n, uint32_t more, uint32_t *room, size_t size)
 {
 	const uint64_t want = (uint64_t)n + more;
@@ -39,8 +39,8 @@ void check_dir_free(struct check_dir *d)
 }
 
 /*
- * struct scan - A block of a directory. @told: there is a problem in it. @astray: behind lines that
- * could not be read, so that the next one may be no head.
+ * struct scan - A block of a directory. @told: a problem was reported. @astray: after unreadable
+ * lines, so the next line may not be a head.
  */
 struct scan {
 	struct fs_check *c;
@@ -57,7 +57,7 @@ static bool is_good(const struct scan *s, uint32_t line)
 	return s->good >> line & 1;
 }
 
-/* Whether there is nothing from a line on. */
+/* Whether all lines from a line on are zero. */
 static bool is_end(const struct scan *s, uint32_t line)
 {
 	static const uint8_t none[FS_PAYLOAD];
@@ -68,7 +68,7 @@ static bool is_end(const struct scan *s, uint32_t line)
 	return true;
 }
 
-/* A line that is no head. The first one of several is told. */
+/* Report a line that is not a head, only the first of several. */
 static void stray(struct scan *s, uint32_t line)
 {
 	if (!is_good(s, line))
@@ -80,7 +80,7 @@ static void stray(struct scan *s, uint32_t line)
 	s->told = s->astray = true;
 }
 
-/* Whether a head that is good may be one. Behind damage it may be a part of a name. */
+/* Whether a valid line may be a head. After damage it may be part of a name. */
 static bool is_head(const struct scan *s, const struct fs_head *h, uint32_t line)
 {
 	if (!h->lines || line + h->lines > FS_LINES)
@@ -93,7 +93,7 @@ static bool is_head(const struct scan *s, const struct fs_head *h, uint32_t line
 			      h->type && h->lines == fs_dir_lines(h->length));
 }
 
-/* Whether the lines behind a head are good, free ones too: names will be put there. */
+/* Whether the lines after a head are valid. Free lines must be too: they will get names. */
 static bool is_whole(struct scan *s, const struct fs_head *h, uint32_t line)
 {
 	bool whole = true;
@@ -137,7 +137,7 @@ static int add_name(struct scan *s, const struct fs_head *h, uint32_t line)
 	return 0;
 }
 
-/* Room that is kept must be kept as the file system gives it, by heads of a few lines. */
+/* Free lines must have heads as the file system writes them, of a few lines each. */
 static int scan_head(struct scan *s, const struct fs_head *h, uint32_t line)
 {
 	const bool name = h->kind == FS_DIR_NAME, whole = is_whole(s, h, line);
@@ -186,7 +186,7 @@ static int scan_block(struct fs_check *c, struct check_dir *d, uint32_t leaf)
 	return scan_lines(&s);
 }
 
-/* The blocks of a directory, one behind the other. */
+/* Collect the blocks of a directory in order. */
 static bool collect(struct check_walk *w, uint64_t index, uint32_t pointer, unsigned int height)
 {
 	struct check_dir *d = w->ctx;
@@ -233,7 +233,7 @@ static int by_text(const void *a, const void *b, void *ctx)
 	return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Of names that are the same, the first one in the directory counts. */
+/* Of equal names, the first in the directory counts. */
 static void check_twice(struct fs_check *c, struct check_dir *d)
 {
 	uint32_t n = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Inodes and their maps: each by itself, and which blocks it has.
+ * Inodes and their maps during a check.
  */
 #include <errno.h>
 #include <string.h>
@@ -134,7 +134,7 @@ int fs_check_walk(struct check_walk *w, struct fs_inode *i, bool *changed)
 	return i->height && i->map[0] ? walk_node(w, i->map[0], i->height, 0) : w->err;
 }
 
-/* Blocks are whose inode claims them first. */
+/* A block belongs to the inode that claims it first. */
 static bool keep_claim(struct check_walk *w, uint64_t index, uint32_t pointer, unsigned int height)
 {
 	const uint32_t block = pointer & ~FS_UNWRITTEN;
@@ -155,7 +155,7 @@ static bool keep_claim(struct check_walk *w, uint64_t index, uint32_t pointer, u
 	return true;
 }
 
-/* Whether a block has a list of attributes; as xattr.c reads it. */
+/* Whether a block has a valid list of attributes (xattr.c). */
 static bool is_list(const struct check_block *b)
 {
 	uint8_t bytes[FS_LINES * FS_PAYLOAD + 3] = {0};
@@ -192,7 +192,7 @@ static int check_xattrs(struct check_walk *w, const struct fs_inode *i)
 	return err;
 }
 
-/* An inode's size and its number of blocks. */
+/* Check an inode's size and number of blocks. */
 static void check_sums(const struct check_walk *w, const struct fs_inode *i)
 {
 	if (S_ISREG(i->mode) && i->size > FS_SIZE_MAX)
@@ -211,7 +211,7 @@ static int forget(struct fs_check *c, uint32_t ino)
 	return fs_check_write(c, ino, &none);
 }
 
-/* The blocks of an inode. */
+/* Claim the blocks of an inode. */
 static int claim(struct fs_check *c, uint32_t ino)
 {
 	struct check_walk w = {.c = c, .ino = ino, .keep = keep_claim};
@@ -244,7 +244,7 @@ static bool has_type(const struct fs_inode *i)
 	       S_ISBLK(i->mode) || S_ISFIFO(i->mode) || S_ISSOCK(i->mode);
 }
 
-/* Pointers of an inode from the first on. */
+/* Whether an inode has pointers from @first on. */
 static bool any(const struct fs_inode *i, uint32_t first)
 {
 	for (uint32_t k = first; k < FS_DIRECT; k++)
@@ -278,7 +278,7 @@ static bool check_map(struct fs_check *c, uint32_t ino, struct fs_inode *i)
 	return true;
 }
 
-/* An inode in use that can be kept: its fields. */
+/* Check the fields of an inode in use. */
 static bool check_fields(struct fs_check *c, uint32_t ino, struct fs_inode *i)
 {
 	bool changed = check_map(c, ino, i);
@@ -337,7 +337,7 @@ static int check_inode(struct fs_check *c, uint32_t ino)
 	return check_fields(c, ino, &i) ? fs_check_write(c, ino, &i) : 0;
 }
 
-/* Where the root is none, an empty one stands for it. */
+/* Replace a root that is not a directory by an empty one, in memory. */
 static int make_root(struct fs_check *c)
 {
 	const struct fs_inode root = {.mode = S_IFDIR, .nlink = 2, .rdev = ANNEX_FS_ROOT};

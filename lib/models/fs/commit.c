@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The end of an operation.
+ * The commit of an operation.
  */
 #include "bitmap.h"
 #include "buf.h"
-#include "commit.h"
 #include "dev.h"
 #include "dir.h"
 #include "journal.h"
 #include "node.h"
+#include "op.h"
 #include "page.h"
 
-#define SCARCE 1024u /* free blocks: a write of 1 MiB can want 512 */
+#define SCARCE 1024u /* free blocks; a write of 1 MiB can need 512 */
 
-/* Inodes go to their lines of the table. */
+/* Write inodes to their lines of the table. */
 static int pack_nodes(struct annex_fs *fs)
 {
 	int err = 0;
@@ -24,7 +24,7 @@ static int pack_nodes(struct annex_fs *fs)
 	return err;
 }
 
-/* The changed lines of a buffer, each run of them at once. */
+/* Store the changed lines of a buffer, run by run. */
 static int store_lines(struct annex_fs *fs, struct annex_cxlssd_tx *tx, struct fs_buf *b)
 {
 	int err = 0;
@@ -86,7 +86,7 @@ static void undo_one(struct annex_fs *fs, struct fs_undo *u)
 	case FS_UNDO_NODE:
 		u->node->i = u->inode;
 		u->node->late = u->late;
-		/* It is read from the device when it is wanted. */
+		/* The next use reads it from the device. */
 		fs_dir_free(u->node->dir);
 		u->node->dir = NULL;
 		break;
@@ -99,7 +99,7 @@ static void undo_one(struct annex_fs *fs, struct fs_undo *u)
 	}
 }
 
-/* Buffers of blocks that were new hold nothing that counts. */
+/* Drop buffers of new blocks, which hold nothing valid. */
 static void undo(struct annex_fs *fs)
 {
 	struct fs_op *op = &fs->op;
@@ -110,8 +110,8 @@ static void undo(struct annex_fs *fs)
 		fs_buf_drop(fs, op->fresh[i]);
 }
 
-/* All of it goes to the device, or to the journal. */
-static void let_go(struct annex_fs *fs)
+/* After the commit: mark pages as clean, and hold freed blocks. */
+static void finish(struct annex_fs *fs)
 {
 	struct fs_op *op = &fs->op;
 
@@ -137,7 +137,7 @@ int fs_op_end(struct annex_fs *fs, int err)
 	if (err)
 		undo(fs);
 	else
-		let_go(fs);
+		finish(fs);
 	for (uint32_t i = 0; i < op->n_undo; i++)
 		if (op->undo[i].kind == FS_UNDO_NODE)
 			op->undo[i].node->noted = false;

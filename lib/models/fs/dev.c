@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The endpoint of a file system: accesses, their time, and how many bytes go each way.
+ * The endpoint of a file system: accesses, their time and traffic.
  */
 #include <time.h>
 #include "dev.h"
 
 enum { BY_BYTES, BY_BLOCKS };
 
-/* The time of an access; NULL: it is real. */
+/* Return: virtual time of an access; NULL: real time. */
 static struct annex_cxlssd_time *begin(const struct fs_dev *d, struct annex_cxlssd_time *t)
 {
 	if (!d->clock)

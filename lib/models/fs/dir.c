@@ -11,15 +11,18 @@
 #include "op.h"
 #include "page.h"
 
-/* struct places - Where names of some number of lines could go. */
+/* struct places - Places for names of some number of lines. */
 struct places {
 	uint32_t *at;
 	uint32_t n, room;
 };
 
 /*
- * struct fs_dir - The table of a directory. @size: chains, a power of two. @free: by how many lines
- * are free there, one behind the other; @tail: the first line that was never used.
+ * struct fs_dir - The table of a directory.
+ * @chains: hash table.
+ * @size: number of chains, a power of two.
+ * @free: free places, by their number of lines.
+ * @tail: first line that was never used.
  */
 struct fs_dir {
 	struct fs_name **chains;
@@ -49,7 +52,7 @@ void fs_dir_put_head(uint8_t *p, const struct fs_head *h)
 	p[7] = h->kind;
 }
 
-/* Whether lines of a block can be what their head says. */
+/* Whether a head is plausible for its line. */
 static bool sound(const struct annex_fs *fs, const struct fs_head *h, uint32_t line)
 {
 	if (!h->lines || line + h->lines > FS_LINES)
@@ -133,7 +136,7 @@ static int insert(struct fs_dir *d, const struct fs_head *h, const char *text, u
 	return 0;
 }
 
-/* Lines are free, as many as the longest name has at most. */
+/* Add free lines, at most as many as the longest name has. */
 static int add_place(struct fs_dir *d, uint32_t at, uint32_t lines)
 {
 	struct places *p = &d->free[lines];
@@ -153,7 +156,7 @@ static int add_place(struct fs_dir *d, uint32_t at, uint32_t lines)
 	return 0;
 }
 
-/* The buffer of a block of a directory. */
+/* Get the buffer of a block of a directory. */
 static int get_block(struct annex_fs *fs, const struct fs_node *n, uint32_t index,
 		     struct fs_buf **out)
 {
@@ -267,7 +270,7 @@ int fs_dir_find(struct annex_fs *fs, struct fs_node *n, const char *text, struct
 	return *out ? 0 : -ENOENT;
 }
 
-/* The directory gets another block, with room from its first line on. */
+/* Add a block to the directory. */
 static int grow(struct annex_fs *fs, struct fs_node *n)
 {
 	const uint32_t index = (uint32_t)(n->i.size / FS_BLOCK);
@@ -280,7 +283,7 @@ static int grow(struct annex_fs *fs, struct fs_node *n)
 		err = fs_buf_new(fs, block, ANNEX_FS_DIRECTORY, &b);
 	if (!err)
 		err = fs_map_set(fs, n, index, block);
-	/* The block before may have lines left. */
+	/* The previous block may have lines left. */
 	if (!err && d->tail % FS_LINES)
 		err = add_place(d, d->tail, FS_LINES - d->tail % FS_LINES);
 	if (err)
@@ -299,7 +302,7 @@ int fs_dir_begin(struct annex_fs *fs, struct fs_node *n)
 	return err ? err : grow(fs, n);
 }
 
-/* A payload at a line of the directory, to be changed. */
+/* Get the payload of a line of the directory, to change it. */
 static int change_line(struct annex_fs *fs, struct fs_node *n, uint32_t at, uint8_t **payload)
 {
 	struct fs_buf *b;
@@ -318,7 +321,7 @@ static int set_head(struct annex_fs *fs, struct fs_node *n, uint32_t at, const s
 	return err;
 }
 
-/* Lines for a name: some that were given back, or the next ones. */
+/* Find lines for a name: free ones, or the next unused ones. */
 static int find_place(struct annex_fs *fs, struct fs_node *n, uint32_t lines, uint32_t *at)
 {
 	struct fs_dir *d = n->dir;
@@ -421,7 +424,7 @@ int fs_dir_empty(struct annex_fs *fs, struct fs_node *n)
 	return err ? err : !n->dir->n;
 }
 
-/* The head at line @at, which is in @b, and the line behind all that it is of. */
+/* Read the head at line @at in @b. *@behind: the line after its lines. */
 static int read_head(struct annex_fs *fs, struct fs_node *n, struct fs_buf *b, uint32_t at,
 		     struct fs_head *h, uint32_t *behind)
 {
@@ -435,7 +438,7 @@ static int read_head(struct annex_fs *fs, struct fs_node *n, struct fs_buf *b, u
 	return h->kind == FS_DIR_END || sound(fs, h, at % FS_LINES) ? 0 : damaged(n, at);
 }
 
-/* Programs may begin anywhere: *@at moves on to a head, and the first line of a block is one. */
+/* Programs may seek anywhere: advance *@at to a head. The first line of a block is a head. */
 static int find_head(struct annex_fs *fs, struct fs_node *n, uint32_t *at)
 {
 	uint32_t line = *at / FS_LINES * FS_LINES;

@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bytes of files.
+ * Begin and end of public calls, and contents of files.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "bitmap.h"
-#include "commit.h"
 #include "dev.h"
-#include "enter.h"
 #include "file.h"
 #include "journal.h"
 #include "map.h"
 #include "node.h"
+#include "op.h"
 #include "orphan.h"
 #include "page.h"
 
-#define AHEAD 32u        /* pages that are read ahead of a reader */
-#define OVER (64u << 10) /* bytes of which the log takes all lines: fs_claim_page() */
+#define AHEAD 32u        /* pages of a read-ahead */
+#define OVER (64u << 10) /* bytes whose lines all fit in the log: fs_claim_page() */
 
-/* Lines of a page that bytes [@from, @end) touch. */
+int fs_enter(struct annex_fs *fs, bool changes)
+{
+	pthread_mutex_lock(&fs->lock);
+	if (!changes)
+		return 0;
+	if (fs->read_only)
+		return -EROFS;
+	fs_dead_room(fs);
+	return fs_commit_room(fs);
+}
+
+int fs_leave(struct annex_fs *fs, int err)
+{
+	err = fs_op_end(fs, err);
+	fs_pages_trim(&fs->pages);
+	fs_nodes_trim(fs);
+	pthread_mutex_unlock(&fs->lock);
+	return err;
+}
+
+/* Lines of a page that bytes [@from, @end) overlap. */
 static uint64_t lines(uint32_t from, uint32_t end)
 {
 	const uint32_t first = from / FS_LINE, last = (end - 1) / FS_LINE;
@@ -27,15 +46,14 @@ static uint64_t lines(uint32_t from, uint32_t end)
 	return UINT64_MAX >> (FS_LINES - 1 - last + first) << first;
 }
 
-/* Lines of these that the bytes do not have all of. */
+/* Lines that the bytes overlap only in part. */
 static uint64_t edges(uint32_t from, uint32_t end)
 {
 	return (from % FS_LINE ? 1ull << from / FS_LINE : 0) |
 	       (end % FS_LINE ? 1ull << end / FS_LINE : 0);
 }
 
-/* Bytes of one page become zeroes, if there are any: a page that is neither dirty nor has a block
- * is zero. */
+/* Clear bytes of one page. A clean page without a block is zero already. */
 static int clear(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t bytes)
 {
 	const uint32_t index = (uint32_t)(at / FS_BLOCK), from = at % FS_BLOCK;
@@ -59,7 +77,7 @@ static int clear(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t b
 		return err;
 	fs_claim_take(fs, n, &c);
 	memset(p->data + from, 0, bytes);
-	fs_page_soil(fs, p, lines(from, from + bytes));
+	fs_page_mark_dirty(fs, p, lines(from, from + bytes));
 	n->i.mtime = n->i.ctime = fs_now();
 	n->late = true;
 	return 0;
@@ -105,7 +123,7 @@ static int regular(struct annex_fs *fs, uint32_t ino, struct fs_node **n)
 	return S_ISREG((*n)->i.mode) ? 0 : -EINVAL;
 }
 
-/* As mounts with relatime do. */
+/* Update the access time as relatime does. */
 static void read_now(struct annex_fs *fs, struct fs_node *n)
 {
 	const int64_t now = fs_now(), day = 86400ll * 1000000000;
@@ -170,8 +188,10 @@ ssize_t annex_fs_read(struct annex_fs *fs, uint32_t ino, uint64_t at, void *buf,
 	return err ? err : done;
 }
 
-/* Room for more dirty pages: of this file, and of all. Another file that cannot be written back
- * keeps its own, of which it has FS_DIRTY at most. */
+/*
+ * Make room for dirty pages, in this file and in all. Another file that cannot be written back
+ * keeps its dirty pages, at most FS_DIRTY.
+ */
 static int make_room(struct annex_fs *fs, struct fs_node *n, uint32_t pages)
 {
 	int err = n->n_dirty + pages > FS_DIRTY ? fs_file_sync(fs, n) : 0;
@@ -188,7 +208,7 @@ static int make_room(struct annex_fs *fs, struct fs_node *n, uint32_t pages)
 	return err;
 }
 
-/* Pages for all of the bytes, with what they need: afterwards nothing can fail. */
+/* Get pages for all bytes, and claim their needs, so that nothing can fail afterwards. */
 static int prepare(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint32_t bytes)
 {
 	struct fs_claim c = {.leaf = n->claim.leaf};
@@ -219,7 +239,7 @@ static void fill(struct annex_fs *fs, struct fs_node *n, uint64_t at, const char
 		struct fs_page *p = fs_page_find(fs, n, (uint32_t)(at / FS_BLOCK));
 
 		memcpy(p->data + to, from, m);
-		fs_page_soil(fs, p, lines(to, to + m));
+		fs_page_mark_dirty(fs, p, lines(to, to + m));
 		at += m;
 		from += m;
 		bytes -= m;
@@ -229,7 +249,7 @@ static void fill(struct annex_fs *fs, struct fs_node *n, uint64_t at, const char
 	n->late = true;
 }
 
-/* One write, which is old or new after a crash. */
+/* One atomic write: after a crash it is done or not done. */
 static int write_one(struct annex_fs *fs, struct fs_node *n, uint64_t at, const char *from,
 		     uint32_t bytes)
 {
@@ -271,7 +291,7 @@ ssize_t annex_fs_write(struct annex_fs *fs, uint32_t ino, uint64_t at, const voi
 
 		err = write_one(fs, n, at + done, (const char *)buf + done, m);
 		done += err ? 0 : m;
-		/* Blocks that cannot be replaced are written over. */
+		/* Without free blocks, overwrite the old ones. */
 		if (err == -E2BIG && piece > OVER) {
 			piece = OVER;
 			err = 0;
@@ -286,7 +306,7 @@ static int last(struct annex_fs *fs, const struct fs_node *n)
 	return fs->super.n_journal ? fs_journal_sync(fs, n) : fs_commit(fs);
 }
 
-/* What can be written back lasts, though some file cannot be. */
+/* Make everything durable that can be written back, even if some file cannot. */
 static int sync_all(struct annex_fs *fs)
 {
 	const int files = fs_files_sync(fs), dead = fs_dead_end(fs), err = last(fs, NULL);
@@ -313,7 +333,7 @@ int annex_fs_fsync(struct annex_fs *fs, uint32_t ino)
 	return fs_leave(fs, err);
 }
 
-/* Whole pages give their blocks back; parts at the ends become zeroes. */
+/* Free the blocks of whole pages; clear partial pages at the ends. */
 static int punch(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_t end)
 {
 	const uint64_t first = (at + FS_BLOCK - 1) / FS_BLOCK, last = end / FS_BLOCK;
@@ -339,7 +359,7 @@ static int punch(struct annex_fs *fs, struct fs_node *n, uint64_t at, uint64_t e
 	return err;
 }
 
-/* Holes from *@i on get blocks that count as zeroes, in one operation. */
+/* Allocate unwritten blocks in holes from *@i on, in one operation. */
 static int allocate_some(struct annex_fs *fs, struct fs_node *n, uint32_t *i, uint32_t end)
 {
 	const uint32_t from = *i, most = fs_map_most(fs);
@@ -410,7 +430,7 @@ int annex_fs_fallocate(struct annex_fs *fs, uint32_t ino, uint64_t at, uint64_t 
 	return fs_leave(fs, err);
 }
 
-/* Whether a page has data; the file has been synced. */
+/* Whether a page has data, after a sync of the file. */
 static int has_data(struct annex_fs *fs, const struct fs_node *n, uint32_t index, bool *data)
 {
 	uint32_t pointer;

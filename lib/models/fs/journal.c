@@ -10,7 +10,7 @@
 #include "journal.h"
 #include "op.h"
 
-#define REVOKED 8192u /* blocks that a transaction gives back */
+#define REVOKED 8192u /* revoked blocks of a transaction at most */
 
 static void put(uint8_t *at, uint64_t v, unsigned int bytes)
 {
@@ -65,14 +65,14 @@ int fs_journal_reset(struct fs_dev *d, const struct fs_super *s, uint64_t sequen
 	return err ? err : fs_dev_fence(d);
 }
 
-/* Whether a line of an undo is the first of its buffer that the operation has changed. */
+/* Whether a line of an undo is the first changed line of its buffer. */
 static bool is_first(const struct fs_undo *u)
 {
 	return u->kind == FS_UNDO_LINE && u->buf->dirty &&
 	       u->line == (uint32_t)__builtin_ctzll(u->buf->dirty);
 }
 
-/* Room for @n blocks in the journal, with their tags and @revoked others, and an end. */
+/* Whether @n blocks, their tags, @revoked tags and an end fit in the journal. */
 static bool fits(const struct annex_fs *fs, uint32_t n, uint32_t revoked)
 {
 	return fs->journal.head + n + (n + revoked) / FS_TAGS + 2 <= fs->super.n_journal;
@@ -98,7 +98,7 @@ static int make_room(struct annex_fs *fs)
 	return fs_held_room(fs);
 }
 
-/* Blocks of the journal must not be taken for those of a file that is gone. */
+/* Revoke freed blocks: replay must not overwrite their later contents. */
 static void revoke(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;
@@ -142,7 +142,7 @@ int fs_journal_join(struct annex_fs *fs)
 	return 0;
 }
 
-/* struct group - Blocks of a transaction that are written at once: tags, and @n blocks. */
+/* struct group - Blocks of a transaction that are written together: tags and @n blocks. */
 struct group {
 	struct fs_line *lines;
 	uint32_t tags, n;
@@ -196,7 +196,7 @@ static int write_groups(struct annex_fs *fs, struct group *g)
 	return err ? err : write_group(fs, g);
 }
 
-/* The end is written when all else is there, data as well. */
+/* Write the end after everything else is durable, data too. */
 static int write_end(struct annex_fs *fs, struct group *g)
 {
 	const struct fs_mark m = {FS_END_MAGIC, fs->journal.sequence, g->sum};
@@ -210,7 +210,7 @@ static int write_end(struct annex_fs *fs, struct group *g)
 	return err ? err : fs_dev_fence(&fs->dev);
 }
 
-/* It lasts: blocks that it gave back may be taken. */
+/* The transaction is durable: free its blocks. */
 static void committed(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;
@@ -233,7 +233,7 @@ static int by_block(const void *a, const void *b)
 	return x->block < y->block ? -1 : x->block > y->block;
 }
 
-/* Blocks go to their places; nothing is running. */
+/* Write blocks to their places. No transaction is running. */
 static int checkpoint(struct annex_fs *fs)
 {
 	struct fs_bufs *b = &fs->bufs;
@@ -260,8 +260,8 @@ static int checkpoint(struct annex_fs *fs)
 	return 0;
 }
 
-/* The time of what follows is the journal's own, and begins when it has done what is under way. */
-static uint64_t enter(struct annex_fs *fs)
+/* Switch to the journal's own virtual time, which starts when the journal is idle. */
+static uint64_t enter_time(struct annex_fs *fs)
 {
 	uint64_t now = 0;
 
@@ -308,7 +308,7 @@ static int commit(struct annex_fs *fs)
 
 int fs_journal_commit(struct annex_fs *fs)
 {
-	const uint64_t now = enter(fs);
+	const uint64_t now = enter_time(fs);
 	int err = commit(fs);
 
 	leave(fs, now);
@@ -319,7 +319,7 @@ int fs_journal_close(struct annex_fs *fs)
 {
 	int err;
 
-	enter(fs);
+	enter_time(fs);
 	err = commit(fs);
 	return err ? err : checkpoint(fs);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The journal of ANNEX_FS_EXT4_LIKE. Blocks of metadata that operations have changed are written to
- * it together: a transaction, which lasts when its last block does. Blocks go to their own places
- * when the journal has no room for another transaction.
+ * The journal of ANNEX_FS_EXT4_LIKE. A transaction writes changed blocks of metadata to the
+ * journal. It is durable when its last block is. When the journal has no room for another
+ * transaction, blocks are written to their places (checkpoint).
  *
- * On the device. The first block's line 0 is a header: magic, and the number (8 bytes) of the
- * transaction that begins in the second block, if it is there. A transaction is groups and an end.
- * A group is a block of tags, and blocks as they are to be at their places. Line 0 of the tags has
- * magic, the transaction's number, and how many tags there are; further lines have 12 of 5 bytes
- * each: the block, and its class, or FS_TAG_REVOKED: earlier transactions have blocks for this
- * place that count no more, and no block follows. Line 0 of the end has magic, the number, and a
- * checksum of all blocks before.
+ * Layout. Line 0 of the first block is a header: magic, and the number (8 bytes) of the transaction
+ * that begins in the second block, if any. A transaction has groups and an end. A group is a block
+ * of tags and the new contents of the tagged blocks. Line 0 of the tags has magic, the
+ * transaction's number, and the number of tags. The other lines have 12 tags of 5 bytes each: the
+ * block, and its class or FS_TAG_REVOKED. A revoked block has no contents here, and its contents in
+ * earlier transactions are void. Line 0 of the end has magic, the number, and a checksum of all
+ * previous blocks.
  */
 #ifndef ANNEX_FS_JOURNAL_H
 #define ANNEX_FS_JOURNAL_H
@@ -20,43 +20,61 @@
 #define FS_JOURNAL_LEAST 1024u
 #define FS_JOURNAL_MOST 32768u
 #define FS_TAGS_LINE (FS_PAYLOAD / FS_TAG_BYTES)
-#define FS_TAGS ((FS_LINES - 1) * FS_TAGS_LINE) /* of a block */
+#define FS_TAGS ((FS_LINES - 1) * FS_TAGS_LINE) /* tags of a block */
 #define FS_TAG_BYTES 5u
 #define FS_TAG_REVOKED 0xffu
 #define FS_JOURNAL_MAGIC "annexjn"
 #define FS_TAGS_MAGIC "annextg"
 #define FS_END_MAGIC "annexed"
 
-/* struct fs_mark - The payload of a line 0. @n: of tags; of an end, the checksum. */
+/*
+ * struct fs_mark - The payload of a line 0.
+ * @magic: kind of the block.
+ * @sequence: number of the transaction.
+ * @n: number of tags, or the checksum in an end.
+ */
 struct fs_mark {
 	char magic[8];
 	uint64_t sequence;
 	uint32_t n;
 };
 
-/* fs_mark_get() - Read the mark of a block that lies at @block; false: the line is damaged.
- * fs_mark_put() - Write one. */
+/* fs_mark_get() - Read the mark of the block at @block. Return: false: the line is damaged.
+ * fs_mark_put() - Write a mark. */
 bool fs_mark_get(const struct fs_line *lines, uint32_t block, struct fs_mark *out);
 void fs_mark_put(struct fs_line *lines, uint32_t block, const struct fs_mark *m);
 
-/* fs_journal_sum() - A checksum of @n blocks, of each with the checksum of those before. */
+/* fs_journal_sum() - Extend the checksum @before by @n blocks. */
 uint32_t fs_journal_sum(const struct fs_line *lines, uint32_t n, uint32_t before);
 
-/* fs_journal_reset() - There is nothing in it; @sequence is the number of the next transaction. */
+/* fs_journal_reset() - Empty the journal; @sequence is the number of the next transaction. */
 int fs_journal_reset(struct fs_dev *d, const struct fs_super *s, uint64_t sequence);
 
-/* fs_journal_join() - Changes of an operation go to the transaction that is running. -E2BIG,
- * -ENOMEM: nothing has been done. */
+/*
+ * fs_journal_replay() - Call @copy once for each block of metadata in the journal, in order.
+ * *@sequence: number of the next transaction. *@head: its place in the journal.
+ *
+ * Return: 0; -EIO (damaged header, or an unreadable block); an error of @copy.
+ */
+int fs_journal_replay(struct fs_dev *d, const struct fs_super *s,
+		      int (*copy)(void *ctx, uint32_t block, enum annex_fs_class class,
+				  const struct fs_line *lines),
+		      void *ctx, uint64_t *sequence, uint32_t *head);
+
+/* fs_journal_join() - Add changes of an operation to the running transaction. -E2BIG, -ENOMEM:
+ * nothing has changed. */
 int fs_journal_join(struct annex_fs *fs);
 
-/* fs_journal_commit() - The transaction that is running lasts. In virtual time it begins to, and
- * @busy of the journal is when it does. */
+/*
+ * fs_journal_commit() - Commit the running transaction. In virtual time this only starts the
+ * commit, which is durable at the journal's @busy.
+ */
 int fs_journal_commit(struct annex_fs *fs);
 
-/* fs_journal_close() - All blocks are at their places, and the journal has none. */
+/* fs_journal_close() - Commit, and write all blocks to their places. */
 int fs_journal_close(struct annex_fs *fs);
 
-/* fs_journal_sync() - All that has been done to a file lasts, or, NULL, to all files. -EAGAIN: as
+/* fs_journal_sync() - Make all changes of a file durable; NULL: of all files. -EAGAIN: as in
  * annex_fs_fsync(). */
 int fs_journal_sync(struct annex_fs *fs, const struct fs_node *n);
 

@@ -12,7 +12,7 @@ bool fs_map_has(const struct annex_fs *fs, uint32_t block)
 	return block >= fs->super.data && block < fs->super.blocks - 1;
 }
 
-/* Blocks below a node's pointer, when the node is at that height. */
+/* Blocks below a pointer of a node at that height. */
 static uint64_t span(unsigned int height)
 {
 	uint64_t n = 1;
@@ -74,7 +74,7 @@ int fs_map_find(struct annex_fs *fs, const struct fs_node *n, uint32_t index, ui
 	*pointer = 0;
 	while (!reaches(h, index))
 		h++;
-	/* The tree grows so often; below the new root nothing leads to the block. */
+	/* Nodes for each new level, and the nodes below the new root on the path to the block. */
 	*nodes = h - n->i.height + (h ? h - 1 : 0);
 	if (h > n->i.height)
 		return 0;
@@ -98,7 +98,7 @@ uint32_t fs_map_most(const struct annex_fs *fs)
 	return fs->super.n_journal ? FS_FAN / 8 : FS_FAN;
 }
 
-/* A block for a node. */
+/* Allocate a block for a node. */
 static int new_node(struct annex_fs *fs, struct fs_node *n, uint32_t *block)
 {
 	struct fs_buf *b;
@@ -111,7 +111,7 @@ static int new_node(struct annex_fs *fs, struct fs_node *n, uint32_t *block)
 	return err;
 }
 
-/* The tree grows by a node, which has what the inode had. */
+/* Grow the tree by a node, which takes over the pointers of the inode. */
 static int grow(struct annex_fs *fs, struct fs_node *n)
 {
 	const uint32_t had = n->i.height ? 1 : FS_DIRECT;
@@ -176,7 +176,7 @@ int fs_map_next(struct annex_fs *fs, const struct fs_node *n, uint32_t *index, u
 			*pointer = at;
 			return 0;
 		}
-		/* Nothing below this pointer: on to the next one. */
+		/* Nothing below this pointer: skip it. */
 		h = n->i.height ? h + 1 : 1;
 		if (span(h) * (*index / span(h) + 1) >= end)
 			break;
@@ -186,7 +186,7 @@ int fs_map_next(struct annex_fs *fs, const struct fs_node *n, uint32_t *index, u
 	return err;
 }
 
-/* struct cut - What fs_map_cut() does. @left: blocks that it may still give back. */
+/* struct cut - State of fs_map_cut(). @left: blocks that it may still free. */
 struct cut {
 	struct annex_fs *fs;
 	struct fs_node *n;
@@ -201,7 +201,7 @@ static int give(struct cut *c, uint32_t pointer)
 	return fs_block_give(c->fs, pointer & ~FS_UNWRITTEN);
 }
 
-/* Below a node, whose first block is @base. *@empty: it has no pointers any more. */
+/* Cut below a node whose first block is @base. *@empty: no pointers are left. */
 static int cut_node(struct cut *c, uint32_t node, unsigned int height, uint64_t base, bool *empty)
 {
 	int err = 0;

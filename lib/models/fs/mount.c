@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * File systems are made, mounted and given back.
+ * Make, mount and unmount a file system.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,15 +9,13 @@
 #include "core/log.h"
 #include "bitmap.h"
 #include "buf.h"
-#include "commit.h"
 #include "dev.h"
-#include "enter.h"
+#include "file.h"
 #include "journal.h"
 #include "node.h"
 #include "op.h"
 #include "orphan.h"
 #include "page.h"
-#include "replay.h"
 #include "super.h"
 
 #define CACHE (64ull << 20)
@@ -30,7 +28,7 @@ static int check_writable(const struct annex_cxlssd *s)
 		       : 0;
 }
 
-/* The device takes what an operation changes in one transaction. */
+/* Check that the device can take an operation in one transaction. */
 static int check_device(struct annex_cxlssd *s)
 {
 	static const char lines[FS_OP_LINES * FS_LINE];
@@ -106,7 +104,7 @@ static int copy(void *ctx, uint32_t block, enum annex_fs_class class, const stru
 	return fs_buf_log(ctx, block, class, lines);
 }
 
-/* Blocks that a crash left in the journal are in memory then, and at their places, if they may. */
+/* Load blocks that a crash left in the journal, and write them to their places if permitted. */
 static int replay(struct annex_fs *fs)
 {
 	struct fs_journal *j = &fs->journal;
@@ -162,8 +160,7 @@ int annex_fs_mount(struct annex_cxlssd *s, const struct annex_fs_opts *opts, str
 	return 0;
 }
 
-/* Files without a name that somebody still had in use end; files that could not be written back
- * are told of. */
+/* Delete files without a name that were still in use; log files that could not be written back. */
 static int end_files(struct annex_fs *fs)
 {
 	uint32_t lost = 0, one = 0;
@@ -204,7 +201,7 @@ int annex_fs_unmount(struct annex_fs *fs)
 	return err;
 }
 
-/* A line with its checksum, as the whole content of a block. */
+/* Write a superblock: one line with its checksum. */
 static int write_super(struct fs_dev *d, struct annex_cxlssd_tx *tx, const struct fs_super *s,
 		       uint32_t block)
 {
@@ -214,8 +211,8 @@ static int write_super(struct fs_dev *d, struct annex_cxlssd_tx *tx, const struc
 	return fs_dev_store(d, tx, ANNEX_FS_INODE, (uint64_t)block * FS_BLOCK, &l, sizeof(l));
 }
 
-/* Both superblocks; all else is zero. */
-static int begin(struct annex_fs *fs)
+/* Write both superblocks; everything else is zero. */
+static int write_supers(struct annex_fs *fs)
 {
 	struct annex_cxlssd_tx *tx;
 	int err = annex_cxlssd_trim(fs->dev.s, 0, (uint64_t)fs->super.blocks * FS_BLOCK, NULL);
@@ -234,7 +231,7 @@ static int begin(struct annex_fs *fs)
 	return err || !fs->super.n_journal ? err : fs_journal_reset(&fs->dev, &fs->super, 1);
 }
 
-/* The root, and what is never free. */
+/* Make the root, and mark metadata and inode 0 as used. */
 static int make_root(struct annex_fs *fs)
 {
 	const struct annex_fs_new what = {S_IFDIR | 0755, 0, 0, 0};
@@ -270,7 +267,7 @@ int annex_fs_mkfs(struct annex_cxlssd *s, const struct annex_fs_mkfs_opts *opts)
 	if (err)
 		return err;
 	fs->super = super;
-	err = begin(fs);
+	err = write_supers(fs);
 	if (!err)
 		err = load(fs);
 	if (!err)

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names: they are found, made, moved and removed.
+ * Names: lookup, creation, rename and removal.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "bitmap.h"
-#include "commit.h"
 #include "dev.h"
 #include "dir.h"
-#include "enter.h"
 #include "file.h"
 #include "map.h"
 #include "node.h"
+#include "op.h"
 #include "orphan.h"
 #include "page.h"
 
@@ -42,7 +41,7 @@ static int directory(struct annex_fs *fs, uint32_t ino, struct fs_node **out)
 	return err ? err : S_ISDIR((*out)->i.mode) ? 0 : -ENOTDIR;
 }
 
-/* A name of a directory, and the file that has it. */
+/* Find a name of a directory, and its file. */
 static int find(struct annex_fs *fs, struct fs_node *dir, const char *name, struct fs_name **entry,
 		struct fs_node **out)
 {
@@ -52,11 +51,11 @@ static int find(struct annex_fs *fs, struct fs_node *dir, const char *name, stru
 		err = fs_dir_find(fs, dir, name, entry);
 	if (!err)
 		err = fs_node_get(fs, (*entry)->ino, out);
-	/* An entry of a file that is not there. */
+	/* The entry names an inode that is not in use. */
 	return err == -ESTALE ? -EIO : err;
 }
 
-/* "." names every file: the kernel asks for it when it has a number only, of a file handle. */
+/* "." names every file: the kernel looks it up when it has only the number in a file handle. */
 static int lookup(struct annex_fs *fs, uint32_t parent, const char *name, struct fs_node **out)
 {
 	struct fs_name *entry;
@@ -144,7 +143,7 @@ int annex_fs_setattr(struct annex_fs *fs, uint32_t ino, struct annex_fs_attr *at
 	return fs_leave(fs, err);
 }
 
-/* A new name in a directory: nothing has it yet, and the directory has one itself. */
+/* Check a new name: it must not exist, and the directory must have a link. */
 static int check_new(struct annex_fs *fs, struct fs_node *dir, const char *name)
 {
 	struct fs_name *entry;
@@ -159,7 +158,7 @@ static int check_new(struct annex_fs *fs, struct fs_node *dir, const char *name)
 	return err == -ENOENT && dir->i.nlink && *name ? 0 : err ? err : -EEXIST;
 }
 
-/* Nobody knows it: it ends with a crash. */
+/* Make a file without a name; a crash deletes it. */
 static int make_nameless(struct annex_fs *fs, const struct annex_fs_new *what, struct fs_node **n)
 {
 	int err = fs_node_new(fs, what, n);
@@ -189,7 +188,7 @@ static int make(struct annex_fs *fs, struct fs_node *dir, const char *name,
 	return err;
 }
 
-/* The end of a call that makes a file. */
+/* End a call that makes a file. */
 static int made(struct annex_fs *fs, int err, struct fs_node *n, struct annex_fs_attr *out)
 {
 	err = fs_op_end(fs, err);
@@ -230,7 +229,7 @@ static int write_target(struct annex_fs *fs, uint32_t block, const char *target,
 	return err ? err : fs_op_store(fs, (uint64_t)block * FS_BLOCK, target, length);
 }
 
-/* The target lies in the inode where the map would, or in a block. */
+/* Store the target in place of the map, or in a block. */
 static int set_target(struct annex_fs *fs, struct fs_node *n, const char *target, uint32_t length)
 {
 	uint32_t block;
@@ -324,8 +323,10 @@ int annex_fs_link(struct annex_fs *fs, uint32_t ino, uint32_t parent, const char
 	return made(fs, err, n, out);
 }
 
-/* A file has lost a name. Without any it is ended when nobody has it in use, and what was written
- * to it need not last. */
+/*
+ * A file has lost a name. Without names it is deleted once it is unused, so its dirty pages need
+ * not be written.
+ */
 static int unlinked(struct annex_fs *fs, struct fs_node *n)
 {
 	const bool last = S_ISDIR(n->i.mode) || n->i.nlink == 1;
@@ -338,7 +339,7 @@ static int unlinked(struct annex_fs *fs, struct fs_node *n)
 	return n->i.nlink ? 0 : fs_orphan_add(fs, n);
 }
 
-/* After the operation: a file that it took the last name of. */
+/* After the operation, delete a file that lost its last name. */
 static void end_unused(struct annex_fs *fs, struct fs_node *n)
 {
 	if (n && n->i.mode && !n->i.nlink && !n->refs)
@@ -385,14 +386,14 @@ int annex_fs_rmdir(struct annex_fs *fs, uint32_t parent, const char *name)
 	return remove_name(fs, parent, name, true);
 }
 
-/* struct move - A rename. @entry, @other: entries; @n, @old: the files that have them. */
+/* struct move - A rename. @entry, @other: entries. @n, @old: their files. */
 struct move {
 	struct fs_node *from, *to;
 	struct fs_name *entry, *other;
 	struct fs_node *n, *old;
 };
 
-/* Whether a directory lies in another, or is it. */
+/* Whether a directory is in another one or the same. */
 static int within(struct annex_fs *fs, const struct fs_node *dir, const struct fs_node *above)
 {
 	struct fs_node *up;
@@ -419,7 +420,7 @@ static int check_within(struct annex_fs *fs, const struct fs_node *dir, const st
 	return err > 0 ? -EINVAL : err;
 }
 
-/* The file that has the other name may be replaced. */
+/* Check that the rename may replace the file with the other name. */
 static int check_old(struct annex_fs *fs, const struct move *m)
 {
 	int empty;
@@ -432,7 +433,7 @@ static int check_old(struct annex_fs *fs, const struct move *m)
 	return empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
 }
 
-/* A directory has another parent. */
+/* Give a directory another parent. */
 static int adopt(struct annex_fs *fs, struct fs_node *n, struct fs_node *from, struct fs_node *to)
 {
 	int err = fs_node_change(fs, n);
@@ -472,7 +473,7 @@ static int replace(struct annex_fs *fs, struct move *m)
 	return err ? err : unlinked(fs, m->old);
 }
 
-/* The old name is of a character device 0:0 then, or gone. */
+/* Remove the old name, or replace it by a whiteout: a character device 0:0. */
 static int leave_old(struct annex_fs *fs, struct move *m, bool whiteout)
 {
 	const struct annex_fs_new what = {S_IFCHR, m->n->i.uid, m->n->i.gid, 0};

@@ -71,7 +71,7 @@ void fs_node_lines(const struct fs_super *s, uint32_t ino, uint32_t *block, uint
 	*line = ino % FS_INODES * 2;
 }
 
-/* Integers are little-endian, one behind the other. */
+/* Integers are little-endian and packed. */
 static void put(uint8_t **at, uint64_t v, unsigned int bytes)
 {
 	for (unsigned int i = 0; i < bytes; i++)
@@ -129,7 +129,7 @@ void fs_inode_unpack(struct fs_inode *i, const uint8_t *first, const uint8_t *se
 		i->map[k] = (uint32_t)get(&second, 4);
 }
 
-/* Whether an inode can be followed without harm. */
+/* Whether an inode is safe to use. */
 static bool sound(const struct annex_fs *fs, const struct fs_inode *i)
 {
 	if (i->height > FS_HEIGHT || i->size > FS_SIZE_MAX)
@@ -142,7 +142,7 @@ static bool sound(const struct annex_fs *fs, const struct fs_inode *i)
 	return i->orphan < fs->super.inodes;
 }
 
-/* *@sequence: a transaction in which it may have changed. */
+/* *@sequence: the last transaction that may have changed it. */
 static int load(struct annex_fs *fs, uint32_t ino, struct fs_inode *i, uint64_t *sequence)
 {
 	const uint8_t *first, *second;
@@ -260,7 +260,7 @@ int fs_node_new(struct annex_fs *fs, const struct annex_fs_new *what, struct fs_
 	return 0;
 }
 
-/* A line gets another payload, if it is another. */
+/* Change the payload of a line, if it differs. */
 static int pack_line(struct annex_fs *fs, struct fs_buf *b, uint32_t line, const uint8_t *payload)
 {
 	const uint8_t *now;

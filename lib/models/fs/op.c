@@ -5,7 +5,7 @@
 #include "core/log.h"
 #include "op.h"
 
-/* Room for one more; @at is a pointer to the array. */
+/* Make room for one more element; @at points to the pointer to the array. */
 static int grow(void *at, uint32_t n, uint32_t *room, size_t size)
 {
 	void **array = at, *more;

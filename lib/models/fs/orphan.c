@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that nobody refers to are written back and forgotten; files without a name end.
+ * Write-back of files, eviction of idle files, and deletion of files without a name.
  */
 #include <errno.h>
 #include <sys/stat.h>
 #include "core/log.h"
 #include "bitmap.h"
-#include "commit.h"
 #include "dir.h"
 #include "map.h"
 #include "node.h"
@@ -15,9 +14,9 @@
 #include "page.h"
 #include "super.h"
 
-#define IDLE 1024u   /* files that are remembered without a reference */
-#define LARGE 1024u  /* lines of an operation that ends then */
-#define TOGETHER 32u /* files that end in one operation */
+#define IDLE 1024u   /* cached files without references */
+#define LARGE 1024u  /* lines that end an operation */
+#define TOGETHER 32u /* files deleted in one operation */
 #define SCARCE 1024u /* free blocks */
 
 int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
@@ -27,7 +26,7 @@ int fs_file_sync(struct annex_fs *fs, struct fs_node *n)
 	return fs_op_end(fs, fs_node_change(fs, n));
 }
 
-/* Many files are one operation. They leave no list while it goes on. */
+/* Write back many files in one operation. No file leaves the list meanwhile. */
 static int sync_together(struct annex_fs *fs)
 {
 	int err = 0;
@@ -43,7 +42,7 @@ static int sync_together(struct annex_fs *fs)
 	return fs_op_end(fs, err);
 }
 
-/* A journal collects operations. One file's error is not another file's: the first one is told. */
+/* A journal collects operations. Continue after an error of a file, and return the first error. */
 int fs_files_sync(struct annex_fs *fs)
 {
 	int first = 0;
@@ -89,7 +88,7 @@ void fs_nodes_trim(struct annex_fs *fs)
 	}
 }
 
-/* Pages and names of a file that ends are forgotten. */
+/* Drop pages and names of a deleted file. */
 static void forget_data(struct annex_fs *fs, struct fs_node *n)
 {
 	fs_pages_cut(fs, n, 0, UINT32_MAX);
@@ -124,7 +123,7 @@ int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
 	if (!(n->i.flags & FS_ORPHAN))
 		return 0;
 	err = fs_super_orphan(fs, &ino);
-	/* A list that does not end with this one, or goes in a circle, is damaged. */
+	/* A list that does not lead to this file, or has a cycle, is damaged. */
 	for (uint32_t left = fs->super.inodes; !err && ino != n->ino; ino = before->i.orphan) {
 		if (!left--)
 			return annex_fail(-EIO, "file system: the list of orphans is damaged");
@@ -147,14 +146,13 @@ int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n)
 	return err;
 }
 
-/* Its blocks are given back in several operations, when they are many; the last one is the
- * caller's to end. */
-static int end(struct annex_fs *fs, struct fs_node *n)
+/* Free a file's blocks, in several operations if they are many; the caller ends the last one. */
+static int delete_file(struct annex_fs *fs, struct fs_node *n)
 {
 	int err = 0;
 
 	forget_data(fs, n);
-	/* A short link has its target where others have their map. */
+	/* A short link has its target in place of a map. */
 	if (!S_ISLNK(n->i.mode) || n->i.size > FS_INLINE)
 		err = fs_file_cut(fs, n, 0);
 	if (!err && n->i.xattr)
@@ -172,7 +170,7 @@ static int end(struct annex_fs *fs, struct fs_node *n)
 
 int fs_node_end(struct annex_fs *fs, struct fs_node *n)
 {
-	return fs_op_end(fs, end(fs, n));
+	return fs_op_end(fs, delete_file(fs, n));
 }
 
 void fs_node_die(struct annex_fs *fs, struct fs_node *n)
@@ -194,7 +192,7 @@ static bool may_end(const struct fs_node *n)
 	return !n->refs && n->i.mode && !n->i.nlink;
 }
 
-/* One that cannot be freed keeps what it has: who took its name need not hear of that. */
+/* If freeing fails the orphan keeps its blocks; unlink() does not report it. */
 static int end_alone(struct annex_fs *fs, struct fs_node *n)
 {
 	int err = may_end(n) ? fs_node_end(fs, n) : 0;
@@ -207,7 +205,7 @@ static int end_alone(struct annex_fs *fs, struct fs_node *n)
 	return err;
 }
 
-/* The one that came last is the first of the list of orphans. */
+/* Delete in the order of the list of orphans: the last file added is the first. */
 int fs_dead_end(struct annex_fs *fs)
 {
 	struct fs_nodes *t = &fs->nodes;
@@ -223,7 +221,7 @@ int fs_dead_end(struct annex_fs *fs)
 	}
 	for (uint32_t i = 0; !err && i < n; i++) {
 		if (may_end(all[i]))
-			err = end(fs, all[i]);
+			err = delete_file(fs, all[i]);
 		if (!err && fs->op.n_undo > (fs->super.n_journal ? FS_OP_BLOCKS / 2 : LARGE))
 			err = fs_op_end(fs, 0);
 	}
@@ -242,7 +240,7 @@ void fs_dead_room(struct annex_fs *fs)
 		fs_dead_end(fs);
 }
 
-/* Other files tell of their errors. */
+/* Errors of other files are reported by their own calls. */
 int fs_blocks_free(struct annex_fs *fs)
 {
 	fs_files_sync(fs);
@@ -250,7 +248,7 @@ int fs_blocks_free(struct annex_fs *fs)
 	return fs_commit(fs);
 }
 
-/* Blocks behind the size of a file that has names were to be given back. */
+/* Process an orphan: free blocks beyond its size if it has names, else delete it. */
 static int end_one(struct annex_fs *fs, struct fs_node *n)
 {
 	int err;

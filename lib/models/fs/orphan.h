@@ -4,32 +4,41 @@
 
 #include "fs.h"
 
-/* fs_file_sync() - All that is late of a file goes to the device. fs_files_sync() - Of all: it goes
- * on behind a file with an error. */
+/* fs_file_sync() - Write a file back. fs_files_sync() - Write all files back; continue after an
+ * error of a file. */
 int fs_file_sync(struct annex_fs *fs, struct fs_node *n);
 int fs_files_sync(struct annex_fs *fs);
 
-/* fs_file_cut() - Give back blocks from @from on, in several operations if they are many; the last
- * one is the caller's to end. */
+/*
+ * fs_file_cut() - Free blocks from @from on, in several operations if they are many; the caller
+ * ends the last one.
+ */
 int fs_file_cut(struct annex_fs *fs, struct fs_node *n, uint64_t from);
 
-/* fs_nodes_trim() - When there are too many files that nobody refers to, write the oldest back, and
- * forget them. A file that cannot be written back is kept. */
+/* fs_nodes_trim() - Write back and drop the oldest idle files when there are too many. Keep a file
+ * that cannot be written back. */
 void fs_nodes_trim(struct annex_fs *fs);
 
-/* fs_node_end() - Give back all that a file has: nobody knows it any more. */
+/* fs_node_end() - Delete a file without names and references. */
 int fs_node_end(struct annex_fs *fs, struct fs_node *n);
 
-/* fs_node_die() - The same later, with others; a warning tells of those that cannot be freed.
- * fs_dead_end() - Now. fs_dead_room() - When blocks or inodes are short. fs_blocks_free() - Blocks
- * get free that such files have, that claims count too often, or that operations gave back. */
+/*
+ * fs_node_die() - Delete a file later, in a batch; log a warning if that fails.
+ * fs_dead_end() - Delete the batch.
+ * fs_dead_room() - Delete the batch if blocks or inodes are short.
+ * fs_blocks_free() - Make blocks free: delete the batch, write files back to drop the excess of
+ * their claims, and commit.
+ */
 void fs_node_die(struct annex_fs *fs, struct fs_node *n);
 int fs_dead_end(struct annex_fs *fs);
 void fs_dead_room(struct annex_fs *fs);
 int fs_blocks_free(struct annex_fs *fs);
 
-/* fs_orphan_add() - Put a file into the list of those that are to be ended when a crash comes.
- * fs_orphan_remove() - Take it out. fs_orphans_end() - End all of it, at a mount. */
+/*
+ * fs_orphan_add() - Add a file to the list of orphans, which the next mount deletes or truncates.
+ * fs_orphan_remove() - Remove it from the list.
+ * fs_orphans_end() - Process the list, at a mount.
+ */
 int fs_orphan_add(struct annex_fs *fs, struct fs_node *n);
 int fs_orphan_remove(struct annex_fs *fs, struct fs_node *n);
 int fs_orphans_end(struct annex_fs *fs);

@@ -9,11 +9,13 @@
 #include "op.h"
 #include "page.h"
 
-#define FEW 8u          /* lines that are read one by one, and not as a block */
-#define MOST_LINES 512u /* that pages of an operation store; further pages are blocks */
+#define FEW 8u          /* lines that are read singly in place of a block */
+#define MOST_LINES 512u /* lines that an operation stores; it writes more pages as blocks */
 
-/* Cost that a file may claim: annex_fs_rename() writes two files back in one operation, and changes
- * names. */
+/*
+ * The highest cost of a claim: annex_fs_rename() writes two files back in one operation, and
+ * changes names.
+ */
 #define MOST_CLAIMED (FS_OP_LINES / 2 - MOST_LINES - 256)
 #define MOST_BLOCKS (FS_OP_BLOCKS / 2 - 16)
 
@@ -116,7 +118,7 @@ static struct fs_page *add(struct annex_fs *fs, struct fs_node *n, uint32_t inde
 	return page;
 }
 
-/* The next run of set bits of @mask from *@first on; *@end: behind it. */
+/* Find the next run of set bits of @mask from *@first on. *@end: its end. */
 static bool run(uint64_t mask, uint32_t *first, uint32_t *end)
 {
 	if (*end >= FS_LINES || !(mask >> *end))
@@ -136,7 +138,7 @@ static void zero(struct fs_page *page)
 	page->valid = FS_ALL;
 }
 
-/* Blocks of a file that lie together. */
+/* Read consecutive blocks of a file. */
 static int read_blocks(struct annex_fs *fs, uint32_t block, void *buf, uint32_t n)
 {
 	return fs->twice ? fs_dev_read(&fs->dev, ANNEX_FS_DATA, (uint64_t)block * FS_BLOCK, buf,
@@ -144,7 +146,7 @@ static int read_blocks(struct annex_fs *fs, uint32_t block, void *buf, uint32_t 
 			 : fs_dev_read_blocks(&fs->dev, ANNEX_FS_DATA, block, buf, n);
 }
 
-/* All lines that it lacks, by a block. */
+/* Read a block to fill all invalid lines. */
 static int fill_block(struct annex_fs *fs, struct fs_page *page, uint32_t block)
 {
 	uint8_t whole[FS_BLOCK], *to = page->valid ? whole : page->data;
@@ -179,7 +181,7 @@ static bool is_written(uint32_t pointer)
 	return pointer && !(pointer & FS_UNWRITTEN);
 }
 
-/* A page gets the lines that it needs. */
+/* Read the lines @need of a page. */
 static int fill(struct annex_fs *fs, struct fs_page *page, uint64_t need)
 {
 	const uint64_t lacks = need & ~page->valid;
@@ -209,22 +211,27 @@ int fs_page_get(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint64_t
 	return *out ? fill(fs, *out, need) : -ENOMEM;
 }
 
-/* Blocks of metadata that a page changes: one of the bitmap. The first page of a leaf adds the
- * leaf, and three for each new node: the node twice, as the journal counts it, and its bitmap. */
+/*
+ * Blocks of metadata that a page changes: one of the bitmap. The first page of a leaf adds the
+ * leaf, and three blocks for each new node: the node, which the journal counts twice, and its
+ * bitmap.
+ */
 static uint32_t cost_blocks(const struct fs_page *p, uint32_t pointer, uint32_t nodes, bool leaf)
 {
 	return is_written(pointer) ? 0 : p->own + (leaf ? 1 + 3 * nodes : 0);
 }
 
-/* Lines that a page changes: its pointer, the bits of its old and its new block, and for each new
- * node a pointer and a bit. Without a new block all lines of the page are stored. */
+/*
+ * Lines that a page changes: its pointer, the bits of its old and new block, and a pointer and a
+ * bit for each new node. Without a new block, all lines of the page.
+ */
 static uint32_t cost_lines(const struct fs_page *p, uint32_t pointer, uint32_t nodes)
 {
 	return is_written(pointer) && !p->own ? FS_LINES : 3 + 2 * nodes;
 }
 
-/* The map stays as it is while pages are dirty, since all of them go with what changes it. So nodes
- * that are missing are counted once for pages of a leaf. */
+/* The map does not change while pages are dirty, since an operation that changes it writes them. So
+ * missing nodes are counted once for the pages of a leaf. */
 int fs_claim_page(struct annex_fs *fs, struct fs_page *p, struct fs_claim *c)
 {
 	const uint32_t leaf = 1 + p->index / FS_FAN;
@@ -235,7 +242,7 @@ int fs_claim_page(struct annex_fs *fs, struct fs_page *p, struct fs_claim *c)
 	if (err || p->dirty)
 		return err;
 	nodes = leaf == c->leaf ? 0 : nodes;
-	/* A block that has been written to is replaced, if there is another one. */
+	/* Replace a written block, if another one is free. */
 	p->hole = !pointer;
 	p->own = p->hole || (is_written(pointer) && !fs->super.n_journal);
 	if (fs->blocks.free < fs->reserved + c->blocks + p->own + nodes) {
@@ -262,7 +269,7 @@ void fs_claim_take(struct annex_fs *fs, struct fs_node *n, const struct fs_claim
 	fs->reserved += c->blocks;
 }
 
-void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines)
+void fs_page_mark_dirty(struct annex_fs *fs, struct fs_page *p, uint64_t lines)
 {
 	struct fs_node *n = p->node;
 
@@ -277,7 +284,7 @@ void fs_page_soil(struct annex_fs *fs, struct fs_page *p, uint64_t lines)
 	p->valid |= lines;
 }
 
-/* The dirty lines of a page go with the transaction. */
+/* Store the dirty lines of a page in the transaction. */
 static int store_lines(struct annex_fs *fs, const struct fs_page *p, uint32_t block)
 {
 	uint32_t first, end = 0;
@@ -295,8 +302,8 @@ static int write_block(struct annex_fs *fs, const struct fs_page *p, uint32_t bl
 }
 
 /*
- * A page that has a block, by lines into it, or as a whole to another one: the old one is what a
- * crash finds before the commit. ANNEX_FS_EXT4_LIKE writes over it.
+ * Write a page that has a block: by lines into the block, or as a whole to another one, so that a
+ * crash before the commit keeps the old one. ANNEX_FS_EXT4_LIKE overwrites it.
  */
 static int write_page(struct annex_fs *fs, struct fs_page *p, bool by_lines)
 {
@@ -393,8 +400,7 @@ void fs_pages_clean(struct annex_fs *fs, struct fs_node *n)
 	n->writing = false;
 }
 
-/* A page is not dirty any more, though nobody wrote it. Other pages may need the nodes that it
- * claimed. */
+/* Mark a page as clean without a write. Keep the nodes in its claim, which other pages may need. */
 static void drop_dirty(struct annex_fs *fs, struct fs_page *p)
 {
 	struct fs_node *n = p->node;
@@ -425,7 +431,7 @@ void fs_pages_cut(struct annex_fs *fs, struct fs_node *n, uint32_t from, uint32_
 	}
 }
 
-/* Pages that have a block behind that of the one before come with it. */
+/* Read a run of pages with consecutive blocks. */
 static int fetch(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count,
 		 uint32_t first, uint8_t *buf)
 {
@@ -442,8 +448,10 @@ static int fetch(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_
 	return err;
 }
 
-/* The pages from @index on, @most at most, that are not here and have blocks behind each other;
- * 0: the page is here, or has no bytes on the device. */
+/*
+ * Find a run of up to @most pages from @index on that are not in memory and have consecutive
+ * blocks. *@count is 0 if the first page is in memory or has no bytes on the device.
+ */
 static int find_run(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t most,
 		    uint32_t *first, uint32_t *count)
 {
@@ -460,7 +468,7 @@ static int find_run(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint
 	return err;
 }
 
-/* Pages that cannot be had ahead are read, or fail, when they are wanted. */
+/* Ignore errors of read-ahead: a later access reads the page, or fails. */
 int fs_pages_ahead(struct annex_fs *fs, struct fs_node *n, uint32_t index, uint32_t count)
 {
 	uint8_t *buf = malloc((size_t)count * FS_BLOCK);

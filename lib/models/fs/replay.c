@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Transactions that lasted are found in the journal, and what they have for each block.
+ * Replay of the journal: find complete transactions, and the newest contents of each block.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,17 +9,22 @@
 #include "buf.h"
 #include "dev.h"
 #include "journal.h"
-#include "replay.h"
 #include "super.h"
 
-/* struct tag - @at: where the journal has the block; 0: it is revoked. @order: among all. */
+/*
+ * struct tag - A tag. @at: place of the block in the journal; 0: revoked. @order: among all tags.
+ */
 struct tag {
 	uint32_t block, order, at;
 	uint8_t class;
 };
 
-/* struct scan - @n: tags of transactions that have an end; behind them those of the one that is
- * read, up to @more. @at: the next block, counted from the first of the journal on. */
+/*
+ * struct scan - A scan of the journal.
+ * @n: tags of complete transactions.
+ * @more: these tags and the tags of the current transaction.
+ * @at: number of the next block in the journal.
+ */
 struct scan {
 	struct fs_dev *d;
 	const struct fs_super *s;
@@ -51,13 +56,13 @@ static int add(struct scan *c, const struct tag *t)
 	return 0;
 }
 
-/* Metadata have places before the journal and behind it. */
+/* Metadata have places before and after the journal. */
 static bool has_place(const struct fs_super *s, uint32_t block)
 {
 	return block < s->journal || (block >= s->data && block < s->blocks - 1);
 }
 
-/* Tags of a group, then its blocks for the checksum. *@good: it may be one. */
+/* Read the tags of a group, then its blocks for the checksum. *@good: it is plausible. */
 static int read_group(struct scan *c, uint32_t n, bool *good)
 {
 	const uint32_t block = c->s->journal + c->at, first = c->more;
@@ -91,7 +96,7 @@ static int read_group(struct scan *c, uint32_t n, bool *good)
 	return err;
 }
 
-/* One transaction. *@good: it is there, with its end. */
+/* Read a transaction. *@good: it is complete. */
 static int read_transaction(struct scan *c, bool *good)
 {
 	struct fs_mark m;
@@ -172,12 +177,12 @@ int fs_journal_replay(struct fs_dev *d, const struct fs_super *s,
 	for (uint32_t i = 0; !err && i < c.n; i++) {
 		const struct tag *t = &c.tags[i];
 
-		/* The last one counts. */
+		/* Only the last tag of a block counts. */
 		if (!t->at || (i + 1 < c.n && t[1].block == t->block))
 			continue;
 		c.at = t->at;
 		err = read_next(&c);
-		/* Where everything is never changes, whatever a journal has. */
+		/* The layout never changes: ignore line 0 of a superblock in the journal. */
 		if (!err && !t->block)
 			fs_super_line(s, t->block, c.lines);
 		if (!err)

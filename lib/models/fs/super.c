@@ -7,14 +7,14 @@
 #include "journal.h"
 #include "super.h"
 
-#define LEAST 16u /* blocks for files that a file system has at least */
+#define LEAST 16u /* blocks for files, at least */
 
 static uint64_t up(uint64_t n, uint64_t by)
 {
 	return (n + by - 1) / by;
 }
 
-/* A 64th, as far as that is a journal. */
+/* A 64th of the blocks, within the limits of a journal. */
 static uint32_t plan_journal(enum annex_fs_design design, uint64_t blocks)
 {
 	const uint64_t n = blocks / 64;
@@ -38,10 +38,10 @@ int fs_super_plan(struct fs_super *s, uint64_t blocks, uint64_t inodes, enum ann
 	if (inodes > UINT32_MAX - FS_INODES)
 		return annex_fail(-EINVAL, "file system: %llu inodes, %u at most", (ull)inodes,
 				  UINT32_MAX - FS_INODES);
-	/* Number 0 is none. */
+	/* Number 0 is not used. */
 	inodes = up(inodes + 1, FS_INODES) * FS_INODES;
 	itable = 1 + up(inodes, FS_BLOCK_BITS);
-	/* As many bits as if there were no other metadata. */
+	/* For simplicity a bit for each block, metadata too. */
 	bits = up(blocks, FS_BLOCK_BITS);
 	journal = itable + bits + inodes / FS_INODES;
 	least = journal + n_journal + LEAST + 1;
@@ -116,7 +116,7 @@ int fs_super_load(struct fs_dev *d, uint32_t block, uint64_t blocks, struct fs_s
 	if (get32(l.payload + 36) >= ANNEX_FS_DESIGNS)
 		return annex_fail(-EPROTONOSUPPORT, "file system: of a design that this program "
 						    "does not know");
-	/* All else follows from these three. */
+	/* The layout follows from these three. */
 	if (get32(l.payload + 12) != blocks || get32(l.payload + 16) < FS_INODES ||
 	    fs_super_plan(&want, blocks, get32(l.payload + 16) - 1,
 			  (enum annex_fs_design)get32(l.payload + 36)))

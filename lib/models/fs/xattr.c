@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Extended attributes: those of a file lie in a block of lines, one behind the other: length of the
- * name, length of the value (2 bytes), name, value; a length of 0 ends them.
+ * Extended attributes. A file has them in a block of lines, packed: length of the name, length of
+ * the value (2 bytes), name, value; a length of 0 ends the list.
  */
 #include <errno.h>
 #include <string.h>
 #include "bitmap.h"
 #include "buf.h"
 #include "dev.h"
-#include "enter.h"
+#include "file.h"
 #include "node.h"
 #include "op.h"
 #include "page.h"
@@ -16,7 +16,7 @@
 #define ROOM (FS_LINES * FS_PAYLOAD)
 #define HEAD 3u
 
-/* struct list - The attributes of a file. @used: bytes. */
+/* struct list - The attributes of a file. @used: bytes in use. */
 struct list {
 	uint32_t used;
 	uint8_t bytes[ROOM + HEAD];
@@ -55,7 +55,7 @@ static int load(struct annex_fs *fs, const struct fs_node *n, struct list *l)
 	return err;
 }
 
-/* Lines that are as they were are not stored. */
+/* Store only changed lines. */
 static int store(struct annex_fs *fs, struct fs_node *n, const struct list *l)
 {
 	const uint8_t *now;
@@ -138,7 +138,7 @@ static int change(struct list *l, const char *name, const void *value, size_t by
 	return value ? put_in(l, name, value, bytes) : 0;
 }
 
-/* A file, and its attributes. */
+/* Find a file and read its attributes. */
 static int reach(struct annex_fs *fs, uint32_t ino, struct fs_node **n, struct list *l)
 {
 	int err = fs_node_get(fs, ino, n);
