@@ -103,7 +103,8 @@ refused "a pool that is nothing" "--pool some" "$annex" ndp time add.elf zero:32
 refused "more than the pool" "the pool region has 32" "$annex" ndp time add.elf zero:32 1 \
 	--pool-bytes 33
 refused "nothing to save" "--save pool" "$annex" ndp time add.elf zero:32 1 --save pool
-refused "a number to save" "argument 2 is not an array" "$annex" ndp time add.elf zero:32 1 --save 2=x
+refused "a number to save" "argument 2 is not an array" \
+	"$annex" ndp time add.elf zero:32 1 --save 2=x
 refused "a file in its way" "--overwrite" "$annex" ndp time add.elf zero:32 zero:32 --save 1=ones
 claim "over it" "$annex" ndp time add.elf zero:32 zero:32 --save pool=ones --overwrite
 holds "there is the array" test "$(stat -c %s ones)" = 32
