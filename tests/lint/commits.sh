@@ -31,7 +31,7 @@ judge()
 	}'
 }
 
-# changed - Lines that git diff --numstat lists, but not those of files that only move.
+# changed - Lines that git diff --numstat lists, without files that only move.
 changed()
 {
 	awk '{ sum += $1 + $2 } END { print sum + 0 }'

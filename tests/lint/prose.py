@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Free relatives ("what is held stays") and "who" for things, for each 1,000 words of prose.
+"""Free relatives and pronouns for things (see PLAIN), for each 1,000 words of prose.
 
   tests/lint/prose.py          fail where a room is above its ceiling in tests/lint/prose.txt
   tests/lint/prose.py --lower  lower the ceilings to what the rooms have; none is ever raised
@@ -16,12 +16,12 @@ import subprocess
 import sys
 
 CEILINGS = pathlib.Path(__file__).with_name("prose.txt")
-PLAIN = re.compile(r"""
+PLAIN = re.compile(r'''
     \b(?:what(?:ever)?\ (?:is|was|are|were|has|had|have|it|they|comes|came|goes|lies|needs|others|
        no|must|may|can|could|cannot|do|does|did|should|will|would|takes|made|makes|stays|follows|
        stands|belongs|reads|writes|waits|runs|uses|was)\b
      |who(?:ever|m)?\b|somebody|nobody|anybody
-     |those\ (?:that|who|of)\b|that\ which)""", re.IGNORECASE | re.VERBOSE)
+     |those\ (?:that|who|of)\b|that\ which)''', re.IGNORECASE | re.VERBOSE)
 QUESTION = re.compile(r"\bwhat [^.;:]*\?", re.IGNORECASE)
 ENDINGS = {".c", ".h", ".cu", ".S", ".sh", ".py", ".md"}
 
@@ -86,7 +86,7 @@ def main():
                 rate = math.ceil(10 * rate) / 10
                 file.write(f"{room} {rate if first else min(rate, ceilings.get(room, 0.5))}\n")
         return 0
-    bad = [f"{room}: {rate:.1f} free relatives and \"who\" for each 1,000 words, of "
+    bad = [f"{room}: {rate:.1f} free relatives and pronouns for each 1,000 words, of "
            f"{ceilings.get(room, 0.5)}: tests/lint/prose.py {room}"
            for room, rate in sorted(rates.items()) if rate > ceilings.get(room, 0.5)]
     print("\n".join(bad), end="\n" if bad else "")

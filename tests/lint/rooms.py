@@ -22,7 +22,7 @@ def room_of(source):
 
 
 def objects(build, top):
-    """Each source file: the names that it defines, and those that it needs."""
+    """Each source file: the names that it defines, and the names that it needs."""
     defines, needs = {}, {}
     paths = {}
     for path in map(str, pathlib.Path(build, top).rglob("*.o")):

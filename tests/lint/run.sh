@@ -35,8 +35,8 @@ formatted()
 		sed -n 's/:[0-9]*:[0-9]*: error: .*//p' | uniq | grep .
 }
 
-# Sparse knows address spaces, lock contexts, and integers used as pointers. What it has to say
-# about the system's headers is not ours to mend.
+# Sparse knows address spaces, lock contexts, and integers used as pointers. Its findings in
+# the system's headers are left out.
 sparse_clean()
 {
 	! printf '%s\n' "${lib_files[@]}" | xargs -P "$(nproc)" -I '{}' sparse -std=gnu11 \

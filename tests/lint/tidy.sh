@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # clang-tidy over every C file that has changed, or whose headers have: tidy.sh DIR [analyzer]
 #
-# DIR keeps an empty file for each source that was found clean, named by what it and its headers
-# contain. Without analyzer, the checks that look at one statement after the other; with it, also
-# those that follow paths, which take thirty times as long.
+# DIR keeps an empty file for each clean source, named by the digest of the source and its headers.
+# Without analyzer, the checks that look at one statement after the other; with it, also the checks
+# that follow paths, which take thirty times as long.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -14,14 +14,14 @@ checks="--checks=-clang-analyzer-*"
 mkdir -p "$dir" || exit 1
 export dir checks
 flags=(-std=gnu11 -DANNEX_VERSION='""' -Iinclude -I. -Ilib)
-# What clang-tidy looks for is not what kernel code is like, nor what is compiled with its headers;
-# tests/module checks that. Near-data kernels and programs on harts are of another machine, and
-# fio's engine has its headers; their tests build them.
+# Kernel code, and code compiled with its headers, has other rules; tests/module checks it.
+# Near-data kernels and programs on harts are of another machine, and fio's engine has its headers;
+# their tests build them.
 mapfile -t files < <(git ls-files -co --exclude-standard '*.c' ':!kernel/' ':!tests/kernel/' \
 	':!docs/models/examples/kernels/' ':!tests/models/tool/rv/' ':!tools/fio/' |
 	while read -r file; do [ -f "$file" ] && echo "$file"; done)
 
-# one FILE FLAGS... - Fails with what was found.
+# one FILE FLAGS... - Print its findings and fail if there are any.
 one()
 {
 	local file=$1 of
