@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# What goes into a guest is made anew where its sources are newer; sourced by run.sh and lab.sh,
-# from the top of the tree. BUILD and MAKE come from the Makefile, or are the usual ones.
+# Build the files of a guest where their sources are newer; sourced by run.sh and lab.sh, from the
+# top of the tree. BUILD and MAKE come from the Makefile, or are the usual ones.
 build=$(realpath -m "${BUILD:-build}")
-# make goes by the name that others call it by: what depends on what is kept by that name.
+# The build folder as the caller names it: make knows its targets by that name.
 given=${BUILD:-build}
 here=tests/qemu
 
@@ -13,7 +13,7 @@ die()
 	exit 1
 }
 
-# quietly WORDS COMMAND... - What it says is shown only if it fails.
+# quietly WORDS COMMAND... - Show its output only if it fails.
 quietly()
 {
 	local words=$1 log=$build/qemu/build.log
@@ -64,7 +64,7 @@ build_guest()
 	[ -z "${QEMU:-}" ] || emulator=$("$here/emulator.sh" "$QEMU") || exit 1
 	shift 2
 	mkdir -p "$build/qemu" && exec 8>"$build/qemu/lock" && flock -w 600 8 ||
-		die "$build/qemu is being built by somebody else"
+		die "$build/qemu is locked by another build"
 	for program in "$@"; do
 		[[ ! $program =~ ^(annex|train|unit-.*)$ ]] || targets+=("=$program")
 	done

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The lines of annex.ko that were run.
 
-coverage.py COUNTS OBJECTS LIST: COUNTS has what was counted, as gcov's .gcda files, OBJECTS what
-the compiler has said of the same sources, as .gcno files beside them. Says how many lines of each
-source were run, and writes those that were not to LIST.
+coverage.py COUNTS OBJECTS LIST: COUNTS has the counters, as gcov's .gcda files, OBJECTS the
+compiler's .gcno files of the same sources. Prints how many lines of each source were run, and
+writes the other lines to LIST.
 """
 import json
 import os

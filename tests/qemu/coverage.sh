@@ -11,7 +11,7 @@ coverage_take()
 	mkdir -p "$1/${path%/*}" && base64 -d <<<"${2#* }" >"$1/$path"
 }
 
-# coverage_add FOLDER - It is added to what others have counted.
+# coverage_add FOLDER - Add its counters to the ones of other machines.
 coverage_add()
 {
 	local all=$kernel/gcov

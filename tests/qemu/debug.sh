@@ -112,7 +112,7 @@ if ! (configure && "${make[@]}" bzImage modules &&
 fi
 cp "$dir/headers/arch/x86/boot/bzImage" "$dir/vmlinuz"
 rm -f "$dir"/lib/modules/*/{build,source}
-# What no module of others is built with: most of a gigabyte.
+# Files that building a module does not need: most of a gigabyte.
 find "$dir/headers" -name '*.[oa]' ! -path '*/scripts/*' ! -path '*/tools/*' -delete
 rm -f "$dir/headers"/{vmlinux*,arch/x86/boot/compressed/vmlinux*}
 cp "$dir/headers/include/config/kernel.release" "$dir/release.new"

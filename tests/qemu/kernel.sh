@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A kernel for guests, from Debian's packages: kernel.sh SERIES (6.1, 6.12, 7.2 or 7.3; arm64 is
-# 6.12 for aarch64; those that watch themselves, SERIES-kasan and SERIES-kcsan, are made by
-# debug.sh). Prints its folder:
+# 6.12 for aarch64; debug.sh builds SERIES-kasan and SERIES-kcsan). Prints its folder:
 #
 #   release    what uname -r says in the guest
 #   vmlinuz    the kernel
-#   lib        the in-tree modules that guests may load, uncompressed, with what they depend on
+#   lib        the in-tree modules that guests may load, uncompressed, with their dependencies
 #   headers    what annex.ko is built against
 #   root       of 7.x: a Debian 13 with the compiler that they want, which Debian 12 does not have;
 #              of arm64: the libraries and headers of a Debian 12 for it, and busybox

@@ -5,8 +5,8 @@
 #
 #   kselftest.sh ADDRESS...
 #
-# or with ANNEX_DEVICES in the environment. The devices are bound to annex.ko, nobody has them open,
-# and what is on them may be lost. Programs are those on the path, or in build/guest.
+# or with ANNEX_DEVICES in the environment. The devices are bound to annex.ko, no program has them
+# open, and their data may be lost. Programs are on the path, or in build/guest.
 PATH=$PATH:$(dirname "$0")/../../build/guest
 [ $# -gt 0 ] || set -- ${ANNEX_DEVICES:-}
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A guest for people: lab.sh. KERNEL, QEMU, NVME, CXL, IOMMU, SHARE and APPEND in the environment
-# say which; docs/lab.md tells what is in it.
+# choose it; docs/lab.md describes it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh

@@ -4,8 +4,8 @@
 # installed: apt has lists of its own, which say that nothing is there, and packages are unpacked
 # into a folder. The caller has die.
 
-# lists_begin DIR ARCHITECTURE SUITE... - Fetch the lists into DIR/apt; beside packages of that
-# architecture they have those of this machine. The array `lists` is apt's options for them.
+# lists_begin DIR ARCHITECTURE SUITE... - Fetch the lists into DIR/apt; they have packages of
+# that architecture and of this machine's. The array `lists` is apt's options for them.
 lists_begin()
 {
 	local apt=$1/apt arch=$2 key=/usr/share/keyrings/debian-archive-keyring.gpg suite
@@ -25,7 +25,7 @@ lists_begin()
 	apt-get "${lists[@]}" update >&2 || die "apt-get could not fetch the lists of $*"
 }
 
-# lists_begin_trixie DIR - Those of Debian 13 and its backports.
+# lists_begin_trixie DIR - Fetch the lists of Debian 13 and its backports.
 lists_begin_trixie()
 {
 	lists_begin "$1" "$(dpkg --print-architecture)" trixie trixie-backports
@@ -40,7 +40,7 @@ lists_unpack()
 	apt-get "${lists[@]}" -y --download-only install "$@" >&2 ||
 		die "apt-get could not download $*"
 	mkdir -p "$dir/root"
-	# First the links that make /bin, /lib and others those of /usr.
+	# First the links of /bin, /lib and others into /usr.
 	for deb in "$dir"/apt/cache/archives/{base-files_*,*}.deb; do
 		[ ! -e "$deb" ] || dpkg-deb --fsys-tarfile "$deb" |
 			tar -x -k --keep-directory-symlink -C "$dir/root" 2>/dev/null || :

@@ -3,13 +3,13 @@
 """QEMU's monitor from outside.
 
 qmp.py SOCKET COMMAND [KEY=VALUE]...   one command: qmp.py qmp device_del id=nvme0
-qmp.py SOCKET --serve PORT             serve a guest until it ends: what it writes to its second
+qmp.py SOCKET --serve PORT             serve a guest until it ends: its output on its second
                                        serial port is printed, but for the lines
                                        "@host COMMAND [KEY=VALUE]...", which are carried out and
                                        answered with one line, "ok ..." or "error ..."; "@far ..."
                                        is for the other machine of a pair, whose socket is far/qmp
 
-Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of what lies there
+Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of that data
 in the memory of a CXL device; "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: the program
 $ANNEX serves a CXL device's memory as a near-data processor; and "aer port=port0 error=DLP": a port
 has an error of PCI Express.
@@ -78,7 +78,7 @@ class Monitor:
 
 
 def peek(file, offset, bytes):
-    """Only what is the guest's own."""
+    """Only the guest's own files."""
     if not re.fullmatch(r"(cxl|pmem)[0-9]+", file):
         raise ValueError(f"{file} is no CXL device's memory")
     with open(file, "rb") as memory:

@@ -5,10 +5,10 @@
 #   run.sh [-k KERNEL] [-i IOMMU] [-n CONTROLLERS] [-c CXL-DEVICES] [-a PARAMETERS] [TEST]...
 #
 # KERNEL and IOMMU are as in machine.sh. Without arguments: all tests, on machines that have each
-# pair of kernel, IOMMU and number of controllers once; those of CXL memory, hdm*, on machines that
-# have some. A test may say in its head which of these machines it is for:
+# pair of kernel, IOMMU and number of controllers once; tests of CXL memory, hdm*, on machines that
+# have some. A test may name in its head the machines that it is for:
 #
-#   # machines: kernel      the first machine of each kernel; iommu: those that have one; old: one
+#   # machines: kernel      the first machine of each kernel; iommu: all that have one; old: one
 #                           of the oldest kernel; cross: two that together have both kernels, with
 #                           an IOMMU and without; all: none, but with ALL=1
 #   # machines: noremap     one whose IOMMU interrupts pass by; rmrr: one whose firmware wants a
@@ -58,14 +58,14 @@ while getopts k:i:n:c:a: option; do
 done
 shift $((OPTIND - 1))
 
-# Parts of tests, and tests on a machine of their own; the leaks are those of all others. After
+# Parts of tests, and tests on a machine of their own; leaks.sh looks for leaks of all others. After
 # lockdown nothing is loaded.
 parts='^(lib|intree|failing|far|format|lab|measure|nvmet|bench.*|leaks|hdmkexec|lockdown|suites)$'
 tests=("$@")
 if [ $# -eq 0 ]; then
 	for file in "$here"/guest/*.sh "$here"/guest/*.c; do
 		name=$(basename "${file%.*}")
-		# What has a script is run by it.
+		# A program with a script is run by the script.
 		[[ $file != *.c ]] || [ ! -e "${file%.c}.sh" ] || continue
 		[ ! -e "$file" ] || [[ $name =~ $parts ]] || tests+=("$name")
 	done
@@ -239,7 +239,7 @@ boot_cell()
 		echo "# $cell: a processor's timer was lost by the emulator: once more"
 		return 1
 	fi
-	# No guest may do that to it, whatever it does.
+	# No guest may crash the emulator.
 	if [ "$1" = first ] && [[ $status =~ ^(134|139)$ ]]; then
 		exec 8>&-
 		echo "# $cell: the emulator crashed ($how): once more"
@@ -270,7 +270,7 @@ here_too()
 	[ -z "$pairs" ] || [ "$KERNEL" = "$1" ]
 }
 
-# fit WORDS TEST... - Set tests to those of them that are for a machine that is called so.
+# fit WORDS TEST... - Set tests to the ones among them that are for a machine of this name.
 fit()
 {
 	local names=$1 name wanted

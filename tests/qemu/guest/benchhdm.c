@@ -7,9 +7,9 @@
  *   benchhdm copy CXL NVME S      it reads into host memory, which is then copied into the range
  *
  * The last two print bytes a second, the processors' seconds for each byte, and of how many of its
- * bytes pages of the range were in this process's page tables when the data was there: those that
- * its processors have touched. Before that there were none, and only afterwards the data is looked
- * at: each block has its number in each of its words.
+ * bytes pages of the range were in this process's page tables when the data was there: the pages
+ * that its processors have touched. Before that there were none, and only afterwards the data is
+ * read: each block has its number in each of its words.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -98,13 +98,13 @@ static uint64_t touched(const struct bench *b)
 	return n * PAGE;
 }
 
-/* Out of the page tables; the memory keeps what it has. */
+/* Remove the pages from the page tables; the memory keeps its data. */
 static void forget(struct bench *b)
 {
 	if (madvise(b->to, BATCH, MADV_DONTNEED))
 		die("madvise", -errno);
 	if (touched(b))
-		die("pages that nobody touched", -EIO);
+		die("pages were touched early", -EIO);
 }
 
 static uint64_t word_of(const struct bench *b, uint64_t batch, uint64_t at)

@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# annex bind takes controllers that nobody uses, and only controllers; annex unbind brings the
-# kernel's driver back with the data as it was.
+# annex bind takes unused controllers, and only controllers; annex unbind brings the kernel's driver
+# back with the data as it was.
 # machines: cross
 # limit: 150
 . /test/lib.sh
 
-# What was chosen for the controller: driver, type of its IOMMU group, override.
+# The state of the controller: driver, type of its IOMMU group, override.
 state()
 {
 	cd "/sys/bus/pci/devices/$address" || return 1
@@ -32,14 +32,14 @@ with_nvme()
 	within 5 disk 0 && untouched
 }
 
-# Nobody else may use what it takes, even if it is not seen: here another mount namespace.
+# A mount in another mount namespace, which annex bind does not see, prevents it too.
 mounted_elsewhere()
 {
 	mkfifo ready go
 	unshare -m sh -c "mount -t ext2 $disk mnt && echo >ready && read -r _ <go" &
 	holder=$!
 	read -r _ <ready
-	refused "lsblk $disk shows what" annex bind "$address"
+	refused "lsblk $disk shows its user" annex bind "$address"
 	rc=$?
 	echo >go
 	wait $holder
@@ -106,7 +106,7 @@ claim "swap: refused" refused "swapoff $disk" annex bind "$address"
 swapoff "$disk"
 claim "open: refused" held "$disk" refused "process .*end it first" annex bind "$address"
 claim "not root: refused" refused "only root" su nobody -s /bin/sh -c "annex bind $address"
-claim "another kind of device: refused" refused "is no NVMe controller" annex bind 0000:00:00.0
+claim "another kind of device: refused" refused "neither an NVMe controller" annex bind 0000:00:00.0
 claim "no device: refused" refused "there is no PCI device" annex bind 0000:ff:1f.7
 claim "all that has changed nothing" untouched
 for other in /sys/bus/pci/devices/*; do

@@ -18,8 +18,8 @@ refuses()
 {
 	claim "it is formatted: $1" formatted "$1" || return
 	with_module
-	claim "who opens it is told" refused "metadata, or blocks" life check "$uri"
-	claim "the log says what it is" eval "dmesg | grep '$address: $2'"
+	claim "opening it fails with the reason" refused "metadata, or blocks" life check "$uri"
+	claim "the log says its format" eval "dmesg | grep '$address: $2'"
 	modprobe nvme
 	claim "the kernel's driver has it again" annex unbind "$address"
 	claim "it unloads" rmmod annex
@@ -54,8 +54,8 @@ back()
 claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
 claim "it appears" within 5 back
 with_module
-claim "who opens it is told" refused "metadata, or blocks" life check "$uri"
-claim "the log says what it is" eval \
+claim "opening it fails with the reason" refused "metadata, or blocks" life check "$uri"
+claim "the log says its format" eval \
 	"dmesg | grep '$address: namespace 1: blocks of 2^13 bytes, not of 512 or 4096'"
 claim "it is pulled" pull 0
 claim "it disappears" within 5 gone

@@ -6,7 +6,7 @@
 kinds="failslab fail_page_alloc fail_usercopy"
 debug=/sys/kernel/debug
 
-# fail_below FROM TO - Only what is called from there fails.
+# fail_below FROM TO - Only calls made from there fail.
 fail_below()
 {
 	for kind in $kinds; do
@@ -34,7 +34,7 @@ fail_in_module()
 	fail_below "0x${from%% *}" "0x${to%% *}"
 }
 
-# first SYMBOL, behind SYMBOL - Where a function of the kernel begins, and what follows it.
+# first SYMBOL, behind SYMBOL - The address of a function of the kernel, and of the next one.
 first()
 {
 	awk -v name="$1" '$3 == name { print "0x" $1; exit }' symbols
@@ -49,7 +49,7 @@ behind()
 [ -e $debug/failslab/require-start ] ||
 	skip "this kernel does not let allocations fail: make check-debug-kernels"
 
-# Also those that may wait for memory, or are for pages that only user space sees; without a word.
+# Also allocations that may sleep, or are for pages of user space; without messages.
 for kind in $kinds; do
 	echo 0 >"$debug/$kind"/verbose
 	[ ! -e "$debug/$kind"/ignore-gfp-wait ] || echo N >"$debug/$kind"/ignore-gfp-wait

@@ -129,7 +129,7 @@ static long destroy(void)
 	return result(ioctl(fd, ANNEX_IOC_QUEUE_DELETE, &args));
 }
 
-/* What was created, but could not be told, is there. */
+/* A queue that was created exists even if its number could not be copied out. */
 static long create(void)
 {
 	long err = create_with(-1);
@@ -255,7 +255,7 @@ static void each_call(void)
 	say(!unmap(), "its memory is unmapped");
 }
 
-/* An owner with one of each, who ends. */
+/* An owner with one of each resource, which exits. */
 static long become_owner(void)
 {
 	long err = open_file();

@@ -68,7 +68,7 @@ static bool has_failed(void)
 	return !strtoul(text, NULL, 10);
 }
 
-/* struct thing - One that is asked for, by one system call, and what takes it back. */
+/* struct thing - A request, by one system call, and the calls before and after it. */
 struct thing {
 	const char *name;
 	long (*prepare)(void);

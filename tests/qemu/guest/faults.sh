@@ -11,7 +11,7 @@ claim "what the module does when it is loaded may fail" \
 claim "each site of loading fails once" faults loading "$(find /lib/modules -name annex.ko)"
 
 with_module
-claim "what it does afterwards may fail" fail_in_module
+claim "its work afterwards may fail" fail_in_module
 pins=$(pinned)
 claim "each site of its calls fails once" faults calls "$address"
 claim "all mappings are taken back" [ "$(count maps)" -eq "$(count unmaps)" ]

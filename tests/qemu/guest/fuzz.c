@@ -4,9 +4,9 @@
  *
  *   fuzz ADDRESS SECONDS [SEED]
  *
- * One owner after the other, for about a second each: threads that call and map whatever comes to
- * their minds, ring all doorbells, write commands into queues, and fork; each ends in another way.
- * The exit status is 0 when none of them was stuck or died of what it saw in its mappings. The
+ * One owner after the other, for about a second each: threads that make random calls
+ * and mappings, ring all doorbells, write commands into queues, and fork; each ends in another way.
+ * The exit status is 0 when none of them was stuck or died of data in its mappings. The
  * controller may be taken away and given back meanwhile.
  */
 #define _GNU_SOURCE
@@ -387,7 +387,7 @@ static void make_bufs(void)
 	close(dev);
 }
 
-/* An owner's life. Without an IOMMU what is left in the controller's memory could be commands. */
+/* An owner's life. Without an IOMMU, left-over data in controller memory could be commands. */
 static int owner(uint64_t seed)
 {
 	static struct fuzzer fuzzers[THREADS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For programs that make random calls (fuzz.c, hdmfuzz.c): numbers to try, files that come and go,
- * and owners, one after the other, who may end as they like but not be stuck.
+ * and owners, one after the other, which may exit in any way but not hang.
  */
 #ifndef TESTS_QEMU_FUZZ_H
 #define TESTS_QEMU_FUZZ_H
@@ -135,7 +135,7 @@ static bool is_deep(const struct depth *depth)
 	return deep;
 }
 
-/* Open a device's file, as soon as those who had it and the driver allow, for @seconds; -1. */
+/* Open a device's file once previous owners and the driver allow it, within @seconds, or -1. */
 static int get_file(const char *address, int flags, double seconds)
 {
 	double end = now() + seconds;
@@ -189,8 +189,8 @@ static void has_enough(int sig)
 /*
  * Owners for so long and until they have made enough calls, at most LONGER times as long, or until
  * SIGTERM; each with a seed of its own, drawn from @seed. NULL: 1, or where tests have their long
- * form, a new one. @depths ends with one without a name; while a device is taken away, until
- * somebody has enough, few calls go well. The exit status.
+ * form, a new one. @depths ends with one without a name; while a device is taken away,
+ * until SIGTERM, few calls go well. The exit status.
  */
 static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t seed),
 		  const struct depth *depths)

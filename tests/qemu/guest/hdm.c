@@ -216,7 +216,7 @@ static void there_and_back(const struct range *r, int fd, unsigned int i, size_t
 	if (pread(fd, in, bytes, (off_t)(i * MIB)) != (ssize_t)bytes)
 		die("read of %zu bytes: %m", bytes);
 	if (memcmp(in, out, bytes))
-		die("%zu bytes are not what they were", bytes);
+		die("%zu bytes have changed", bytes);
 }
 
 static int direct(const char *members, const char *path, bool forever)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of annex.ko on CXL memory, for tests of them (hdm.c, hdmapart.c, hdmcalls.c): what
- * fails ends the program with one line, but for what is expected.
+ * The calls of annex.ko on CXL memory, for tests of them (hdm.c, hdmapart.c, hdmcalls.c):
+ * an unexpected failure ends the program with one line.
  */
 #ifndef TESTS_QEMU_HDM_H
 #define TESTS_QEMU_HDM_H

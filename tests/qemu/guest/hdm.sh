@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# CXL memory becomes a range that programs map: what they store is in the devices, where it belongs.
+# CXL memory becomes a range that programs map: their data is in the devices, at its address.
 # limit: 240
 . /test/lib.sh
 
@@ -14,7 +14,7 @@ members()
 	echo "$list"
 }
 
-# fill INDEXES [GRAIN] - A range over these devices, and what is in them afterwards, seen outside.
+# fill INDEXES [GRAIN] - A range over these devices, and their data afterwards, as the host sees it.
 fill()
 {
 	hdm fill "$(members "$1")" "${2:-0}" >range || return 1
@@ -53,7 +53,7 @@ host_only()
 	start hdm hold "$first" go
 	hears 20 holding && decoders "$first" >decoders
 	seen=$?
-	# Before the first of them is what they can do.
+	# The capability register is before the first decoder.
 	able=$(word "$(($(sed -n "s/^$first 0 at \(0x[0-9a-f]*\) .*/\1/p" decoders) - 16))")
 	echo end >&6
 	exec 6>&-
@@ -84,8 +84,8 @@ skips()
 }
 
 with_hdm
-claim "the module says what it is" eval 'hdm info "$first" | grep "serial 1 .*decoders 4"'
-claim "anybody may see how many use it" nobody cat "'/sys/class/annex/annex!$first/hdm/users'"
+claim "the module describes it" eval 'hdm info "$first" | grep "serial 1 .*decoders 4"'
+claim "any user may read the number of users" nobody cat "'/sys/class/annex/annex!$first/hdm/users'"
 claim "one device: data is in its memory" fill 0
 claim "it has no range afterwards" eval '! range "$first" base | grep .'
 claim "nor a decoder that is committed" eval '! decoders "$first" | grep .'

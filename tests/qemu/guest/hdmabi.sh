@@ -1,7 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Files of the module in sysfs are those that docs/ABI describes, no more and no fewer, and each has
-# one value.
+# The module has exactly the files in sysfs that docs/ABI describes, and each has one value.
 # machines: flat
 # limit: 60
 . /test/lib.sh

@@ -114,12 +114,12 @@ int main(int argc, char **argv)
 	*piece = WORD;
 	pid = begin(fd, &mine, &says);
 	expect(3, fscanf(says, "%llu %llu %u", &own, &other, &failed),
-	       "another process says what it has");
+	       "another process lists its pieces");
 	failures += failed;
 	expect(-EACCES, try_map(fd, own), "a piece of its own file is not to be had here");
 	expect(-EACCES, try_map(fd, other), "nor one that it took by a file of both");
-	expect(true, *piece == WORD, "what was stored here is as it was");
-	expect(-ENOSPC, take(fd, PART / 2 - MINE, &more), "what it has nobody else has");
+	expect(true, *piece == WORD, "data stored here is unchanged");
+	expect(-ENOSPC, take(fd, PART / 2 - MINE, &more), "its pieces are not given to another");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	expect(0, take(fd, PART / 2 - MINE, &more), "until it is killed");

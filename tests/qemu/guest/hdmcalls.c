@@ -119,23 +119,23 @@ static void parts(int fd)
 	args.uc = PART;
 	expect(0, call(fd, ANNEX_IOC_HDM_RANGE, &args),
 	       "range: with uncached and combining memory");
-	expect(true, is_combining(args.base + cached), "the kernel knows what is combining");
+	expect(true, is_combining(args.base + cached), "the kernel knows the combining part");
 	expect(0, info_of(fd, &info), "the handshake again");
 	expect((long)GRANULE, (long)info.range_bytes, "the range is told");
 	no_range(fd, -EBUSY, args, "a second time");
 	expect(0, try_rw(fd, 0, cached), "mmap: all that is cached");
-	expect(0, try_rw(fd, cached, PART), "mmap: what is write-combining");
+	expect(0, try_rw(fd, cached, PART), "mmap: write-combining memory");
 	expect(-EINVAL, try_rw(fd, cached - PAGE, 2 * PAGE), "mmap: two parts");
 	expect(-EINVAL, try_rw(fd, GRANULE, PAGE), "mmap: beyond the end");
 	expect(-EINVAL, try_rw(fd, 1ull << 50, PAGE), "mmap: far beyond");
-	expect(-EACCES, try_rw(fd, cached + PART, PAGE), "mmap: uncached memory of nobody's");
+	expect(-EACCES, try_rw(fd, cached + PART, PAGE), "mmap: uncached memory without a piece");
 	expect(-EINVAL, try_mmap(fd, 0, PAGE, PROT_READ, MAP_PRIVATE), "mmap: private");
 	expect(-EINVAL, try_mmap(fd, 0, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED),
 	       "mmap: to execute");
 	wc = map_at(fd, cached, PART);
 	wc[5] = 0x1234567;
 	__sync_synchronize();
-	expect(0x1234567, (long)wc[5], "write-combining memory keeps what is stored");
+	expect(0x1234567, (long)wc[5], "write-combining memory keeps stored data");
 }
 
 static void other_files(void)
@@ -288,7 +288,7 @@ static void pieces(int fd)
 	munmap(piece, 4 * PAGE);
 	piece = map_at(mine.fd, 0, 4 * PAGE);
 	*piece = 0x4d324e4450;
-	expect(true, has(piece), "it keeps what is stored");
+	expect(true, has(piece), "it keeps stored data");
 	pid = fork();
 	if (!pid)
 		_exit(has(piece));
@@ -306,7 +306,7 @@ static void pieces(int fd)
 	theirs.bytes = PART / 2 - 4 * PAGE;
 	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a piece that is closed is free");
 	piece = map_at(theirs.fd, 0, 4 * PAGE);
-	expect(0, (long)*piece, "without what was in them");
+	expect(0, (long)*piece, "without the data of its previous owner");
 	expect(-EACCES, try_rw(fd, GRANULE - PART, PAGE), "the filter cannot be mapped");
 }
 

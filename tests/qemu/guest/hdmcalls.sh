@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Every call on CXL memory with every field out of range has a precise answer; what is one user's
-# is nobody else's.
+# Every call on CXL memory with every field out of range has a precise answer; the memory of one
+# user is out of reach of all others.
 # machines: flat
 # limit: 60
 . /test/lib.sh
@@ -10,5 +10,5 @@
 with_hdm
 claim "all calls are answered as they should be" hdmcalls "$first" /dev/null
 claim "nothing is left of it" no_range "$first"
-claim "what was wrong was counted" [ "$(cat "/sys/class/annex/annex!$first/hdm/refusals")" -gt 30 ]
+claim "wrong calls were counted" [ "$(cat "/sys/class/annex/annex!$first/hdm/refusals")" -gt 30 ]
 claim "it unloads" rmmod annex

@@ -2,10 +2,11 @@
 /*
  * A user of memory ranges through the library, for hdmdax.sh:
  *
- *   hdmdax fill URI FILE    a piece with a name is taken, filled, and persisted; prints where it
- * is, and FILE is what it has hdmdax verify URI       the piece is there, with that in it; it is
- * freed hdmdax open URI         nothing but that hdmdax on URI NODE      every page of the range is
- * on that node, by what the kernel says
+ *   hdmdax fill URI FILE    take, fill and persist a piece with a name; print its place, and write
+ *                           its data to FILE
+ *   hdmdax verify URI       the piece has that data; free it
+ *   hdmdax open URI         only open the range
+ *   hdmdax on URI NODE      the kernel says that every page of the range is on that node
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static void verify(struct annex_hdm *h)
 		die("find");
 	piece = annex_hdm_at(h, block.offset);
 	if (block.bytes != BYTES || memcmp(piece, want, BYTES)) {
-		fprintf(stderr, "the piece is not what it was\n");
+		fprintf(stderr, "the data of the piece has changed\n");
 		exit(1);
 	}
 	if (annex_hdm_free(h, piece))

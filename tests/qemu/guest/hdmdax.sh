@@ -13,7 +13,7 @@ bench()
 		grep '"verified": true' measures
 }
 
-# seen_outside - What was stored is in the devices, in turns of 4 KiB where there are two.
+# seen_outside - The stored data is in the devices, interleaved by 4 KiB where there are two.
 seen_outside()
 {
 	at=$(sed -n 's/^offset \([0-9]*\) .*/\1/p' filled) && [ -n "$at" ] || return 1
@@ -82,7 +82,7 @@ on_node()
 	uri="numa:$node?size=4M"
 	claim "it becomes ordinary memory of node $node" becomes_memory || exit 1
 	claim "every page is on it" hdmdax on "$uri" "$node"
-	claim "those of ordinary memory are on node 0" hdmdax on "numa:0?size=2M" 0
+	claim "pages of ordinary memory are on node 0" hdmdax on "numa:0?size=2M" 0
 	claim "more than it has: refused" refused "it has no 1073741824 bytes left" \
 		hdmdax open "numa:$node?size=1G"
 	claim "another node: refused" refused "no such node with memory" \

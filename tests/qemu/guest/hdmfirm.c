@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What firmware leaves behind, changed while the machine runs, for hdmfirm.sh. Numbers are as in C;
- * what is not given a VALUE is printed.
+ * without VALUE, they are printed.
  *
  *   hdmfirm entries TYPE                       where the CEDT has entries of a type
  *   hdmfirm table AT BYTES [VALUE]             bytes of the CEDT

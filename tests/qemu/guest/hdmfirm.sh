@@ -22,7 +22,7 @@ marked()
 	dmesg | wc -l
 }
 
-# put AT BYTES VALUE ENTRIES - Into each of these entries; what was there is kept for put_back.
+# put AT BYTES VALUE ENTRIES - Into each of these entries; keep the old bytes for put_back.
 put()
 {
 	for entry in $4; do
@@ -178,7 +178,7 @@ config=/sys/bus/pci/devices/$first/config
 claim "it is locked without CXL.mem" set_lock 1
 left_alone "without CXL.mem" "Operation not permitted" "firmware has locked it without CXL.mem"
 claim "and no more" set_lock 0
-claim "the registers are nobody's again" eval 'registers | diff nobodys -'
+claim "the registers are free again" eval 'registers | diff nobodys -'
 for address in $(cxl_devices); do
 	claim "$address is bound" bind_cxl "$address"
 done

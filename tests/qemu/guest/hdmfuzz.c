@@ -7,8 +7,8 @@
  * One process after the other, for about a second each: threads that open files of all devices,
  * which have commas between, make ranges, map and touch them, take pieces and dma-bufs, hand those
  * to the NVMe controller, have pages held by pipes, and fork; each process ends in another way. The
- * exit status is 0 when none was stuck or died of what it saw. SIGBUS is what memory may be:
- * devices may be taken away and given back meanwhile.
+ * exit status is 0 when none was stuck or died of data that it saw. SIGBUS is allowed: devices may
+ * be taken away and given back meanwhile.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -82,8 +82,8 @@ static void do_info(struct fuzzer *f, int fd)
 }
 
 /*
- * Another file in the place of one of these; nobody waits in a read of it. Who holds pages does not
- * wait for the device: its removal waits for them.
+ * Open another file in the place of one of these; reads of it do not block. A process that holds
+ * pages does not wait for the device: its removal waits for the pages.
  */
 static void do_open(struct fuzzer *f, double seconds)
 {

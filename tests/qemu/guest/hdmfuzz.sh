@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Random calls on CXL memory, and mappings of it, harm nobody and leave nothing behind, also while a
+# Random calls on CXL memory, and mappings of it, do no harm and leave nothing behind, also while a
 # device is taken away and given back.
 # machines: tree
 # limit: 240

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Pieces of persistent memory have their names, and what is in them, when the device was unbound,
-# and when the module was not there; two processes see the same ones.
+# Pieces of persistent memory keep their names and data after the device was unbound and the module
+# unloaded; two processes see the same ones.
 # limit: 90
 . /test/lib.sh
 
@@ -45,5 +45,5 @@ claim "and loaded again" modprobe annex allow_no_iommu=1
 claim "the device is bound" bind_cxl "$first"
 claim "the first piece is there" again weights 1048576 "$weights"
 claim "the second one too" again biases 8192 "$biases"
-claim "a name that nobody gave: not there" refused "No such file" hdmtake find "$uri" other 8192
+claim "an unknown name: not found" refused "No such file" hdmtake find "$uri" other 8192
 claim "it unloads" rmmod annex

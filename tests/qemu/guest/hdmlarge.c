@@ -3,7 +3,7 @@
  * A range of many pages, for hdmlarge.sh:
  *
  *   hdmlarge open ADDRESS BYTES   seconds from open() to memory that was stored to
- *   hdmlarge hold ADDRESS         the longest that somebody waits to open the device's file, and to
+ *   hdmlarge hold ADDRESS         the longest wait of a process to open the device's file, and to
  *                                 close it, in seconds: while nothing happens; while a range of all
  *                                 of its memory is made; while it is closed and a pipe has its last
  *                                 page, for a second; while it is cut
@@ -50,7 +50,7 @@ static int time_open(uint64_t bytes)
 	return 0;
 }
 
-/* As soon as it wants to, before all others: what it waits for is the lock. */
+/* With a real-time priority, so that it waits for the lock only. */
 static void *wait_often(void *unused)
 {
 	struct sched_param first = {.sched_priority = 50};

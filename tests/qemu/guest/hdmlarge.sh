@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# A range of 64 GiB is there soon, and nobody else waits for each of its pages: of 4 GiB of memory
-# one is for what the kernel keeps of them. Run with MEM=4G CXL_BYTES=64G COUNTED=1
+# A range of 64 GiB is made soon, and other users do not wait for each of its pages: of 4 GiB of
+# memory, one is for the kernel's data on these pages. Run with MEM=4G CXL_BYTES=64G COUNTED=1
 # APPEND=preempt=full; tests/bench/qemu.sh reads the lines that begin with "# bench".
 # limit: 900
 . /test/lib.sh
@@ -41,7 +41,7 @@ for round in $(seq "$ROUNDS"); do
 done
 claim "64 GiB take at most 20 times as long as 4" \
 	at_most "$(least large-64 1)" "20 * $(least large-4 1)"
-claim "nobody waits for pages that are made" at_most "$(least large-hold 2)" 0.001
+claim "no user waits for pages that are made" at_most "$(least large-hold 2)" 0.001
 claim "nor for pages that are looked at, the last of which is held" \
 	at_most "$(least large-hold 3)" 0.001
 claim "nor for pages that go" at_most "$(least large-hold 4)" 0.001

@@ -70,7 +70,7 @@ claim "its user ends" ended 0
 claim "a range is held" hold "$first"
 claim "its memory can be read" says "touch 0x1000" byte
 claim "the device is taken away" taken_away
-claim "who touches it has SIGBUS" says "touch 0x1000" SIGBUS
+claim "an access gets SIGBUS" says "touch 0x1000" SIGBUS
 echo end >&6
 claim "its user ends" ended 0
 claim "it is bound again" bind_cxl "$first"
@@ -94,7 +94,7 @@ claim "its queues are in CXL memory" hears 20 running
 resets=$(count resets)
 claim "the device is taken away from under it" taken_away
 claim "its user has SIGBUS from his queues" ended 135
-# For the dma-buf, or when its file was closed: neither is waited for by who reaps a process.
+# For the dma-buf, or when its file was closed: wait() of its parent does not wait for either.
 claim "the controller was reset for it" within 5 eval '[ "$(count resets)" -gt "$resets" ]'
 claim "it is bound again" bind_cxl "$first"
 claim "all works as before" hdm dmabuf "$first" "pci:$address"
@@ -113,7 +113,7 @@ if takes_range_pages; then
 	start hdm direct "$first" "$(disk 0)" on
 	claim "direct transfers go there and back" hears 20 running
 	claim "the device is taken away" taken_away
-	claim "who transfers has an error" fails
+	claim "a transfer fails" fails
 	claim "it is bound again" bind_cxl "$first"
 	rmmod nvme
 fi
@@ -123,6 +123,6 @@ often >errors1 2>&1 &
 claim "ranges come and go" often
 claim "for another as well" wait $!
 wait
-claim "and nobody saw an error" eval '! grep -v "^[0-9]*$" errors1 errors2'
+claim "and no process saw an error" eval '! grep -v "^[0-9]*$" errors1 errors2'
 claim "nothing is left" idle
 claim "it unloads" rmmod annex

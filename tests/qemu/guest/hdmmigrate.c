@@ -53,7 +53,7 @@ static void ways(const char *cxl, const char *nvme)
 		if (from != ANNEX_TIER_GPU && tiers[i] != ANNEX_TIER_GPU && bounced)
 			die("between CXL memory and storage nothing else is needed");
 		if (memcmp(p, plain, bytes))
-			die("it is not what it was");
+			die("the data has changed");
 		from = tiers[i];
 	}
 	close_space(s);

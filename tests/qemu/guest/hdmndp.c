@@ -3,7 +3,7 @@
  * Calls by plain stores from a guest to a device outside, on data in CXL memory:
  *
  *	hdmndp run URI		kernels on random data, compared with this processor's
- *	hdmndp apart URI	two processes: neither reaches what is the other's
+ *	hdmndp apart URI	two processes: neither reaches memory of the other
  *	hdmndp loop URI		calls until the device is gone; says "running", then "gone"
  */
 #include <errno.h>
@@ -197,7 +197,7 @@ static int apart(const char *uri)
 	bad |= tell(run_by(&s, theirs) == -ENOENT, "the other's kernel runs");
 	bad |= tell(annex_m2_unregister(s.m2, theirs) == -ENOENT, "it is taken away");
 	bad |= tell(without_memory(uri, kernel->image) == -EFAULT,
-		    "who has mapped nothing reaches memory");
+		    "a process without mappings reaches memory");
 	bad |= tell(annex_m2_shootdown(s.m2, 1, s.a) == -EPERM, "it shoots down translations");
 	bad |= tell(write(to[1], "g", 1) == 1 && waitpid(pid, &status, 0) == pid && !status,
 		    "the other does not run any more");

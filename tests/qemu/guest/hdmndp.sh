@@ -16,7 +16,7 @@ uri="pci:$first?m2func=2M"
 claim "without a device: refused" refused "no device answers" timeout 60 hdmndp run "$uri"
 claim "a device outside serves the memory" served
 claim "its kernels work on data in CXL memory" hdmndp run "$uri"
-claim "two processes do not reach what is the other's" hdmndp apart "$uri"
+claim "two processes do not reach each other's memory" hdmndp apart "$uri"
 
 start hdmndp loop "$uri"
 claim "kernels run" hears 60 running

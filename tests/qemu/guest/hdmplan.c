@@ -2,7 +2,7 @@
 /*
  * hdmplan CXL-URI NVME-URI: iterations of a network in whole numbers, planned after two, whose
  * tensors are on a small device budget, CXL memory and an NVMe controller. Its weights are compared
- * with those of the same network in plain memory.
+ * with the weights of the same network in plain memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static void plan(const char *cxl, const char *nvme)
 	st = stats_of(s);
 	for (unsigned int l = 0; l < LAYERS; l++)
 		if (memcmp(net.weight[l], plain.weight[l], BYTES))
-			die("layer %u is not what it is in plain memory", l);
+			die("layer %u differs from plain memory", l);
 	printf("%u of %u iterations by one of %llu plans (error %d); at most %llu bytes in CXL "
 	       "memory, %llu on storage; moved %llu in, %llu out, of which %llu by a buffer\n",
 	       planned, n, (unsigned long long)es.plans, es.plan_err,

@@ -9,7 +9,8 @@
 with_hdm
 address=$(controllers | head -n 1)
 claim "a controller is bound" annex bind "$address" || exit 1
-claim "a planned network computes what it should" tell_buffers hdmplan "pci:$first" "pci:$address"
+claim "a planned network computes the right weights" \
+	tell_buffers hdmplan "pci:$first" "pci:$address"
 claim "nothing of it is left" no_range "$first"
 claim "nor pinned" within 10 no_pins
 claim "it unloads" rmmod annex

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Poison of a CXL device reaches who touches it, and nobody else; events reach who reads them.
+# Poison of a CXL device reaches only processes that access it; events reach their readers.
 # limit: 120
 . /test/lib.sh
 
@@ -46,16 +46,16 @@ hdm wait "$first" >events &
 waiter=$!
 claim "an event is waited for" within 10 grep -q waiting events
 claim "poison is injected" poison 0x6405040
-claim "nobody knows of it" says "touch 0x6405000" byte
+claim "the module does not know of it" says "touch 0x6405000" byte
 # It sleeps in poll() until there is.
 echo "news 20000" >&6
 claim "a media event comes" media_event failure
-claim "it reaches who waits" within 10 grep -q "^event 2 seq [0-9]* lost 0" events
+claim "it reaches the waiting process" within 10 grep -q "^event 2 seq [0-9]* lost 0" events
 claim "annex list counts it" eval 'annex list --json | grep "\"failure\": [1-9]"'
 claim "poll() says that there is new poison" hears 20 "news 1"
 claim "until it is asked for" says list "listed 1"
 claim "and then no more" says "news 0" "news 0"
-claim "the page is SIGBUS to who touches it" says "touch 0x6405000" SIGBUS
+claim "an access to the page gets SIGBUS" says "touch 0x6405000" SIGBUS
 claim "the page before it is not" says "touch 0x6404fff" byte
 claim "nor the one behind" says "touch 0x6406000" byte
 claim "the page is in the list" listed "$first" "0x6405000 0x1000"
@@ -80,11 +80,11 @@ hdm wait "$first" >polled &
 waiter=$!
 claim "an event is waited for" within 10 grep -q waiting polled
 claim "a media event comes" media_event warning
-claim "it reaches who sleeps in poll()" within 10 grep -q "^event 1 seq" polled
+claim "it reaches the process in poll()" within 10 grep -q "^event 1 seq" polled
 kill $waiter
 wait $waiter
-# Its poison by POLLPRI alone, to who never reads an event; of two, as a member that is not the
-# file's.
+# A process that never reads an event gets poison by POLLPRI alone; of two devices, that of the
+# member that is not the file's.
 members=$first
 if [ "$CXL" -gt 1 ] && [ "$CXL_SHAPE" = flat ]; then
 	members="$(cxl 1),$first"

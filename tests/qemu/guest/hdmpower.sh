@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # What a range is told of its device: no sleep while it is used, resets and errors of the bus, a
-# removal that waits for nobody for long, and memory that firmware has given out before.
+# removal that does not wait for long, and memory that firmware has given out before.
 # machines: flat
 # limit: 150
 . /test/lib.sh
@@ -29,7 +29,7 @@ sleeps()
 		echo mem >/sys/power/state
 }
 
-# A hot reset of what is below the device's port. Newer kernels want a port to say that it may be.
+# A hot reset of the bus below the device's port. Newer kernels want a port to allow it.
 reset_bus()
 {
 	echo cxl_bus >"/sys/bus/pci/devices/$first/reset_method" ||
@@ -100,7 +100,7 @@ claim "a range is held" hold "$first"
 base=$(range "$first" base)
 claim "a pipe has a page of it" says "pin 0x3000" pinned
 claim "the device is taken away" unbind_cxl "$first"
-claim "somebody is told to be late" logged "removed while pages of its range are held"
+claim "the log says that pages are held" logged "removed while pages of its range are held"
 claim "the pipe is emptied" says drop dropped
 echo end >&6
 claim "its user ends" ended 0

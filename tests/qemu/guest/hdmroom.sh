@@ -75,7 +75,7 @@ with_region()
 	first_come
 }
 
-# Whoever comes first has the bridge: annex, which holds a range.
+# The first driver to come has the bridge: annex, which holds a range.
 first_come()
 {
 	other=$(cxl 1)

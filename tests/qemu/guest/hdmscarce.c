@@ -239,7 +239,7 @@ static long read_event(void)
 	return read(fd, &event, sizeof(event)) == (ssize_t)sizeof(event) ? 0 : -errno;
 }
 
-/* A user with one of each, who ends. */
+/* A user with one of each resource, which exits. */
 static long become_user(void)
 {
 	long err = greet();

@@ -89,7 +89,7 @@ static void small(struct annex_hdm *h)
 	printf("at %" PRIu64 "\n", offset_of(h, p));
 }
 
-/* As many pieces as there are; who stores to poison has SIGBUS. */
+/* As many pieces as there are; a store to poison gets SIGBUS. */
 static uint64_t take(struct annex_hdm *h, size_t bytes, uint64_t most)
 {
 	uint64_t n = 0;

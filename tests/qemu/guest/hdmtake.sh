@@ -44,7 +44,7 @@ soon()
 		NR == 1 && $1 >= 0.5 * slow { wrong = 1 } END { exit wrong }'
 }
 
-# known PAGE - The module has it among those that must not be touched.
+# known PAGE - The module lists it as poisoned.
 known()
 {
 	hdm poison "$first" >poisoned && grep "0x$(printf %x "$1") " poisoned
@@ -68,10 +68,10 @@ claim "the module knows of it" within 10 known $page
 runs=$(wc -l <poisoned)
 claim "all are listed" [ "$runs" -gt "$POISONED" ]
 pages=$(awk '{ n += $2 / 4096 } END { print n }' poisoned)
-claim "what is taken from now on is not poisoned" says all "took "
+claim "new pieces are not poisoned" says all "took "
 took=${heard#took }
 claim "but it is all the rest" [ "${took% poisoned*}" -gt 64000 ]
-# One is in what was taken before.
+# One is in a piece that was taken before.
 claim "without the poisoned pages" is "${took#*poisoned }" $((pages - 1))
 echo end >&6
 claim "its user ends" ended 0

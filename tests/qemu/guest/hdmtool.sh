@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# The annex tool hands CXL memory to the module, says what it is, works in it, and gives it back.
+# The annex tool binds CXL memory to the module, describes it, works in it, and gives it back.
 # machines: flat tree
 # limit: 300
 . /test/lib.sh
@@ -86,10 +86,10 @@ with_region()
 	claim "that is in use: refused" refused "$dax with driver device_dax" annex bind "$first"
 	claim "the list says so" lists "^$first .*$dax with driver device_dax"
 	told=$(sed -n 's/.*: \(echo .*\) first$/\1/p' refusal)
-	claim "what it says can be done" eval "$told"
+	claim "the command that it names succeeds" eval "$told"
 	claim "it is committed: refused" refused "$name on mem" annex bind "$first"
 	told=$(sed -n 's/.*: \(echo .*\) first$/\1/p' refusal)
-	claim "what it says can be done" eval "$told"
+	claim "the command that it names succeeds" eval "$told"
 	echo "$name" >"$root/delete_region"
 }
 
@@ -124,8 +124,8 @@ if [ "$CXL" -gt 1 ]; then
 	claim "the kernel's driver holds bridges" finds bridges missing
 	mend=$(sed -n 's/^ *\$ sudo \(modprobe -r [a-z_ ]*\).*/\1/p' doctor)
 fi
-claim "what mends it can be done" eval "$mend"
-claim "nobody holds bridges" finds bridges ok
+claim "the command that mends it succeeds" eval "$mend"
+claim "no driver holds bridges" finds bridges ok
 
 # shellcheck disable=SC2086 # words are wanted
 claim "all memory is bound" annex bind $devices || exit 1
@@ -139,7 +139,7 @@ mkfifo go
 exec 6<>go
 claim "a range is held" hold
 claim "the list says where it is" lists "^$first .* 256.0 MiB at 0x[0-9a-f]+$"
-claim "and who holds it" lists "^$first +cxl .* process $pid .hdm."
+claim "and its user" lists "^$first +cxl .* process $pid .hdm."
 claim "so it is not unbound" refused "process $pid (hdm): end it first" annex unbind "$first"
 claim "a pipe has a page of it" says "pin 0x2000" pinned
 claim "its file is closed" says close closed

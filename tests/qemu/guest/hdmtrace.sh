@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# The module's tracepoints say what is done with CXL memory, and with a controller.
+# The module's tracepoints record the use of CXL memory, and of a controller.
 # machines: flat
 # limit: 120
 . /test/lib.sh
@@ -35,6 +35,6 @@ claim "its queues" recorded "annex_queue: annex.$address qid=1 depth=32 err=0"
 claim "their end" recorded "annex_queue_delete: annex.$address id=1 err=0"
 claim "that of its memory" recorded "annex_unmap: annex.$address id=.* err=0"
 no_record
-claim "nothing is said when nobody listens" eval 'echo >/sys/kernel/tracing/trace;
+claim "disabled tracepoints record nothing" eval 'echo >/sys/kernel/tracing/trace;
 	hdm fill "$first" 0 && ! recorded annex_hdm'
 claim "it unloads" rmmod annex

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # CXL memory that is pulled out from under its users, with notice or without. It is the last test of
-# CXL memory by its name, since it does not put devices back: QEMU does not always let go of what it
-# has used.
+# CXL memory by its name, since it does not put devices back: QEMU does not always release the files
+# that it has used.
 # machines: flat
 # limit: 120
 . /test/lib.sh
@@ -38,7 +38,7 @@ goes()
 	claim "$@"
 	[ "$2" = host ] || echo 1 >"/sys/bus/pci/devices/$address/remove"
 	claim "it disappears" within 20 gone "$address"
-	claim "who touches it has SIGBUS" says "touch 0x1000" SIGBUS
+	claim "an access gets SIGBUS" says "touch 0x1000" SIGBUS
 	echo end >&6
 	claim "its user ends" ended 0
 	claim "nothing of the range is left" eval '! grep "$base-.* : annex" /proc/iomem'

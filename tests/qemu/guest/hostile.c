@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * An owner without rights who wants admin commands of its own executed, for hostile.sh:
+ * An owner without rights that tries to have its own admin commands executed, for hostile.sh:
  *
  *   hostile ADDRESS write   write to the module's admin queue, as to any address that is mapped
  *   hostile ADDRESS ring    ring the admin queue's doorbells
@@ -9,8 +9,8 @@
  *   hostile ADDRESS seek    look for what the last owner left there
  *   hostile ADDRESS read    change something with a file that was opened for reading
  *
- * Buffers and admin queue are in one IOMMU domain: a Write command from an address shows what lies
- * there, a Read to it changes that, where the controller may. Claims go to file 3.
+ * Buffers and admin queue are in one IOMMU domain: a Write command from an address shows the data
+ * there, a Read to it changes the data, where the controller may. Claims go to file 3.
  */
 #define _GNU_SOURCE
 #include <grp.h>
@@ -114,7 +114,7 @@ static int look(uint64_t at)
 {
 	int status;
 
-	/* QEMU's controller says that it has written what it may not read: the block keeps this. */
+	/* QEMU reports success of a Write from unreadable memory: the block keeps these zeroes. */
 	memset(page(BUF), 0, PAGE);
 	status = io(WRITE, LBA_SEEN, own_addr + BUF * PAGE, PAGE);
 	if (!status)
@@ -361,8 +361,8 @@ static bool deceive(const uint64_t *at, unsigned int n, uint32_t number)
 }
 
 /*
- * It must be able to write its completions, so that an owner who forges the right number has an
- * answer of his own. Nothing else comes of it.
+ * It must be able to write its completions, so an owner that forges the right number gets an answer
+ * of its own. Nothing else comes of it.
  */
 static void forge_completions(const unsigned char *truth)
 {
@@ -457,7 +457,7 @@ static void pin(char **argv, int buf)
 	if (buf >= 0)
 		no_map(-ENOMEM, dmabuf(buf, 0, PAGE), "a page of a dma-buf that is larger");
 	/* The child ends, its pages stay: this process has the file. */
-	expect(0, in_child(map_all, NULL), "another process maps what it may");
+	expect(0, in_child(map_all, NULL), "another process maps up to its limit");
 	no_map(-ENOMEM, fresh(ANNEX_MAP_HOST, PAGE), "more than RLIMIT_MEMLOCK, after its end");
 	no_map(0, fresh(ANNEX_MAP_CMB, PIECE), "controller memory, which is not counted");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -494,7 +494,7 @@ static void controller_memory(bool leave)
 	if (leave)
 		at[1] = SECRET;
 	expect(true, at[1] == (leave ? SECRET : 0),
-	       leave ? "and in what is seen in its place" : "nor in what is seen in its place");
+	       leave ? "and in the memory in its place" : "nor in the memory in its place");
 }
 
 static void read_only(void)

@@ -1,14 +1,14 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# An owner without rights, who may use a controller, does not get at what is the module's: no admin
-# command of his own is executed, and whatever he forges or rings misleads nobody but himself.
+# An owner without rights on anything but a controller does not reach the module's data: no admin
+# command of its own is executed, and forged data or doorbells mislead only the owner itself.
 # machines: iommu
 # limit: 240
 # long: 400
 . /test/lib.sh
 
-# In a domain that is new, addresses are given out one below the other; else those that tests
-# before had, in any order.
+# In a domain that is new, addresses are given out one below the other; else addresses that
+# earlier tests had, in any order.
 new_domain()
 {
 	type=/sys/bus/pci/devices/$1/iommu_group/type
@@ -28,7 +28,7 @@ times=100
 claim "an owner rings the admin doorbells" hostile "$address" ring $times
 claim "the next owner finds the disk as it was" life check "$uri"
 claim "the kernel saw nothing wrong but his addresses" clean_but_faults
-claim "nobody pins more than his limit" hostile "$address" pin 0
+claim "no user pins more than the limit" hostile "$address" pin 0
 claim "what an owner pinned counts no more after his end" hostile "$address" pin 0
 claim "a file that was opened for reading changes nothing" hostile "$address" read 0
 claim "an owner leaves something in controller memory" hostile "$address" leave 0

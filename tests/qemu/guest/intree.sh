@@ -86,7 +86,7 @@ delete_region()
 	done
 }
 
-# make_dax - What is committed becomes a devdax, $dax. kmem would make ordinary memory of it.
+# make_dax - Make the committed region a devdax, $dax. kmem would make ordinary memory of it.
 make_dax()
 {
 	modprobe -a device_dax dax_cxl

@@ -56,7 +56,7 @@ static void shake_hands(void)
 	expect(1,
 	       info.queues && info.max_depth >= 2 && info.doorbells && !info.rsvd &&
 		       !(info.doorbells % PAGE) && info.size == sizeof(info),
-	       "what it says is plausible");
+	       "its answer is plausible");
 	expect(0, call(ANNEX_IOC_STATE, &state), "state");
 	expect(1, state.csts, "the controller is ready");
 }
@@ -492,7 +492,7 @@ static void file_calls(void)
 	expect(-EBUSY, open_again(), "a second owner");
 }
 
-/* The file is the owner's; the account is that of whoever maps. */
+/* The file is the owner's; memory is charged to the process that maps. */
 static int without_rights(void *arg)
 {
 	struct rlimit limit = {4 * PAGE, 4 * PAGE};
@@ -524,7 +524,7 @@ static int not_root(void *arg)
 	return (int)failures;
 }
 
-/* Somebody changes the IOMMU's ways under an owner. */
+/* The IOMMU's mode is changed under an owner. */
 static void lazy(const char *type)
 {
 	struct annex_ioc_queue q;

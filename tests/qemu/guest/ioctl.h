@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of annex.ko with one field wrong at a time, and what is expected of them: what ioctl.c
- * and view.c share.
+ * The calls of annex.ko with one field wrong at a time, and their expected results, for ioctl.c and
+ * view.c.
  */
 #ifndef TESTS_QEMU_IOCTL_H
 #define TESTS_QEMU_IOCTL_H
@@ -143,7 +143,7 @@ static inline long unmap(uint32_t id)
 	return call(ANNEX_IOC_UNMAP, &args);
 }
 
-/* A mapping that should not be is taken back, or it would spoil what comes next. */
+/* A mapping that should have failed is removed, or it would spoil later claims. */
 static inline void no_map(long want, struct annex_ioc_map args, const char *words)
 {
 	uint32_t id;

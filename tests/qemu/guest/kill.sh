@@ -44,9 +44,9 @@ rounds()
 	done
 }
 
-# What is free goes up and down by 100 KiB by itself; a kernel that watches itself keeps what was
-# freed for a while. A life has pinned 20 MiB in 4 queues' rings of 80 KiB each, and data. In the
-# long form a page that each life leaves behind would be 800 KiB.
+# Free memory goes up and down by 100 KiB by itself; a debug kernel keeps freed memory for a while.
+# A life has pinned 20 MiB in 4 queues' rings of 80 KiB each, and data. In the long form a page that
+# each life leaves behind would be 800 KiB.
 memory_is_back()
 {
 	now=$(free_kb)

@@ -5,7 +5,7 @@
 # limit: 90
 . /test/lib.sh
 
-# runs RC ADDRESS... - With this exit status; file `said` has what it says.
+# runs RC ADDRESS... - It ends with this exit status; its output is in file `said`.
 runs()
 {
 	want=$1

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# No test before this one has left memory behind that nobody knows of.
+# No test before this one has leaked memory.
 # limit: 60
 . /test/lib.sh
 

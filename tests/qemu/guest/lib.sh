@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # For tests in a guest: `. /test/lib.sh`. Everything that leaves the guest goes through its second
-# serial port, file 3, a line at a time. Times are those of an ordinary kernel; SLOW, from the
+# serial port, file 3, a line at a time. Times are for an ordinary kernel; SLOW, from the
 # kernel's command line, is how many times longer they may be.
 
 report()
@@ -123,7 +123,7 @@ pull()
 
 # QEMU lets go of a controller a moment after the guest, so this may have to be tried again. It
 # never lets go of the disk of one that was reset with commands in flight (they keep a reference to
-# it), so the same file is opened again, beside what may still be there.
+# it), so the same file is opened again, beside the one that may still be open.
 plug()
 {
 	read -r node _ </proc/uptime
@@ -149,7 +149,7 @@ port()
 }
 
 # slot PORT N - Bits 8 to 10 of a port's Slot Control: 1, its power indicator is on; 3, it is off;
-# with 4 the slot has no power, of which QEMU tells nobody: what is in it has ones for configuration
+# with 4 the slot has no power, which QEMU does not report: its device has ones for configuration
 # space and zeros for registers. With 7 it is gone, with 5 it comes back.
 slot()
 {
@@ -256,7 +256,7 @@ clean_but_faults()
 }
 
 # test_limit NAME - The seconds it may take, from a line "# limit: N" in it; from "# long: N" where
-# LONG=1 asks for the long form of those that have one.
+# LONG=1 asks for the long form of a test that has one.
 test_limit()
 {
 	long=
@@ -424,7 +424,7 @@ users()
 	cat "/sys/class/annex/annex!$1/hdm/users"
 }
 
-# nobody COMMAND... - As somebody who is not root.
+# nobody COMMAND... - Run it as a user other than root.
 nobody()
 {
 	su nobody -s /bin/sh -c "$*"
@@ -481,8 +481,8 @@ count()
 	cat "/sys/class/annex/annex!$address/count/$1"
 }
 
-# start COMMAND... - Run it beside the test, as $pid; `hears` has what it says, and file `errors`
-# what it complains of. One at a time.
+# start COMMAND... - Run it beside the test, as $pid; `hears` reads its output, and file `errors`
+# has its standard error. One at a time.
 start()
 {
 	[ -p said ] || mkfifo said
@@ -491,7 +491,7 @@ start()
 	exec 5<said
 }
 
-# hears SECONDS WORDS - The next line of what was started last begins like that; it is $heard.
+# hears SECONDS WORDS - The next line of the last started command begins so; it is $heard.
 hears()
 {
 	heard=
@@ -505,7 +505,7 @@ hears()
 	return 1
 }
 
-# ended RC - What was started last ends, with this exit status.
+# ended RC - The last started command ends with this exit status.
 ended()
 {
 	wait "$pid"
@@ -560,8 +560,8 @@ no_pins()
 	[ "$left" -eq 0 ] || { echo "$left pages are pinned"; return 1; }
 }
 
-# free_kb - What is free, and would be without caches. The kernel does not count what lies in each
-# core's list of free pages, which may be 40 MiB.
+# free_kb - Free memory, and memory that caches would give back. The kernel does not count each
+# core's list of free pages, which may have 40 MiB.
 free_kb()
 {
 	sync

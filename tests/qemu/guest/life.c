@@ -27,7 +27,7 @@
 #include <annex/device.h>
 
 #define BYTES 4096u  /* of a command */
-#define BLOCKS 1024u /* with the pattern; what lies behind may be overwritten */
+#define BLOCKS 1024u /* with the pattern; blocks behind them may be overwritten */
 #define THREADS 4u
 #define BATCH 16u
 #define FLIGHT 1023u        /* most commands in flight */
@@ -166,7 +166,7 @@ static unsigned int take_off(struct owner *o, struct annex_qp *qp, unsigned int 
 	return n - ended;
 }
 
-/* The commands end, and what they have read is right. */
+/* The commands end, and the data read is right. */
 static void land(struct owner *o, struct annex_qp *qp)
 {
 	struct annex_result res;
@@ -260,7 +260,7 @@ struct reader {
 	unsigned int first;
 };
 
-/* One call. Return: as annex_dev_io(); what was read is right either way. */
+/* One call. Return: as annex_dev_io(); the data read is right either way. */
 static int read_some(struct load *load, unsigned int first, unsigned int *seed)
 {
 	struct owner *o = &load->owner;

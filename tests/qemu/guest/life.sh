@@ -61,7 +61,7 @@ claim "the next owner works" within 5 lands
 claim "an owner has commands in flight" takes_off finish
 claim "it has a child, which writes to its copy of the data" has_child
 claim "they may end" throttle 0 0
-claim "the owner has what it has read, not the child" hears 20 verified
+claim "the owner gets the data read, not the child" hears 20 verified
 claim "the child ends" kill -KILL "$child"
 claim "the owner ends" kill -KILL "$pid"
 claim "it has" ended 137

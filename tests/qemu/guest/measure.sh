@@ -17,10 +17,10 @@ measure()
 	side=$1 size=$2
 	shift 2
 	"$@" >out 2>err &
-	sleep 1.5 # until what is measured goes at its pace
+	sleep 1.5 # until the measured program has its pace
 	from=$(idle)
 	read -r from_s _ </proc/uptime
-	sleep 2 # the length of the measurement: what is measured goes on for longer
+	sleep 2 # the length of the measurement: the measured program runs for longer
 	to=$(idle)
 	read -r to_s _ </proc/uptime
 	wait $! || { cat out err; return 1; }

@@ -45,7 +45,7 @@ for suite in nvme/device_io cache/cache_threads; do
 	claim "the suite ${suite#*/} passes on it" "unit-${suite%/*}" "${suite#*/}"
 done
 claim "annex verify" annex verify "ng:$node" --overwrite --bytes 16M
-claim "the block device has what it wrote" annex verify "file:$disk" --read-only --bytes 16M
+claim "the block device has the written data" annex verify "file:$disk" --read-only --bytes 16M
 claim "annex bench block" annex bench block "ng:$node" --seconds 1
 claim "annex doctor sees it" eval 'annex doctor | grep "^ng: *drives *ok"'
 claim "vectors are made" vectors
@@ -53,15 +53,15 @@ claim "their sum is written to it through a cache, and verified" sum "ng:$node"
 claim "data is copied to it" annex copy a.f64 "ng:$node" --overwrite
 claim "and is there" eval 'head -c "$(stat -c %s a.f64)" "$disk" | cmp - a.f64'
 
-# Readers share the drive, under both of its names; nobody writes meanwhile.
-# holding KIND - Whether somebody has a lock of the kind.
+# Readers share the drive, under both of its names; writers fail meanwhile.
+# holding KIND - Whether a process has a lock of the kind.
 holding()
 {
 	grep -q "OFDLCK.* $1 " /proc/locks
 }
 annex bench block "ng:$node?readonly=1" --seconds 600 --threads 1 >/dev/null 2>&1 &
 claim "a reader is there" within 10 holding READ
-claim "nobody copies to what is read" refused "another process reads" \
+claim "no command copies to a drive that is read" refused "another process reads" \
 	annex copy a.f64 "file:$disk" --overwrite
 claim "nor by its generic device" refused "something else uses it" \
 	annex copy a.f64 "ng:$node" --overwrite
@@ -71,8 +71,8 @@ wait
 annex bench block "ng:$node" --write --overwrite --bytes 1M --seconds 600 >/dev/null 2>&1 &
 claim "a writer is there" within 10 holding WRITE
 for reader in "ng:$node" "file:$disk"; do
-	claim "nobody reads what is written to: $reader" refused "something else writes to it" \
-		annex bench block "$reader?readonly=1"
+	claim "no command reads a drive that is written: $reader" \
+		refused "something else writes to it" annex bench block "$reader?readonly=1"
 done
 kill %1
 wait
@@ -89,7 +89,7 @@ claim "there is no such path" refused "No such file" annex verify ng:/dev/ng9n9 
 claim "there is no such parameter" refused "direct" annex verify "ng:$node?direct=1" --read-only
 claim "readonly=1 refuses writes" refused "" ng write "ng:$node?readonly=1"
 
-claim "who may not open it is told" refused "Permission denied" \
+claim "opening it without permission fails" refused "Permission denied" \
 	nobody annex verify "ng:$node" --read-only
 chown nobody "$node"
 chmod 600 "$node"
@@ -99,7 +99,8 @@ case $(uname -r) in
 		nobody annex verify "ng:$node" --read-only
 	;;
 *)
-	claim "who may open it may use it" nobody annex verify "ng:$node" --overwrite --bytes 1M
+	claim "a user with permission can use it" \
+		nobody annex verify "ng:$node" --overwrite --bytes 1M
 	;;
 esac
 polls=yes

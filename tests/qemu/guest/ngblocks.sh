@@ -44,7 +44,7 @@ other_blocks()
 modprobe nvme
 claim "the disk is there" within 10 disk 0 || exit 1
 claim "it is formatted, with metadata" format "$(ctrl 0)" 1
-claim "who opens it is told" refuses "blocks of 2^9 bytes, with 8 of metadata"
+claim "opening it fails with the reason" refuses "blocks of 2^9 bytes, with 8 of metadata"
 claim "so by the controller" refused "with 8 of metadata" \
 	annex verify "nvme:$(ctrl 0)" --read-only
 claim "it is formatted, with blocks of 4096 bytes" formatted 4
@@ -57,7 +57,7 @@ claim "which is seen" within 5 facts "1 of 524288 x 512"
 claim "the controller is pulled" pull 0
 claim "it disappears" within 15 gone
 claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
-claim "who opens it is told" refuses "blocks of 2^13 bytes, with 0 of metadata"
+claim "opening it fails with the reason" refuses "blocks of 2^13 bytes, with 0 of metadata"
 claim "it is pulled" pull 0
 claim "it disappears" within 15 gone
 claim "the first is plugged in again" within 5 plug 0

@@ -22,7 +22,7 @@ partition()
 		[ -b "${disk}p1" ]
 }
 
-# warned - Two lines: who uses it, and the error.
+# warned - Two lines: the user of the drive, and the error.
 warned()
 {
 	! annex verify "ng:$node" --overwrite --bytes 1M 2>words
@@ -50,13 +50,13 @@ mkdir -p m
 claim "there is a file to copy" annex vadd gen a.f64 --size 1M
 claim "it gets a partition" within 5 partition
 claim "and a file system on that" mke2fs "${disk}p1"
-claim "nobody uses it: writes pass" ng write "ng:$node"
+claim "writes to an unused drive pass" ng write "ng:$node"
 
 claim "the partition is mounted" mount -t ext2 "${disk}p1" m
 claim "writes are refused" refused "status 0x182" ng write "ng:$node"
 claim "so they are by the controller" refused "status 0x182" ng write "nvme:$(ctrl 0)"
-claim "who would overwrite it is told of the mount" warned
-claim "and who would claim it, too" may_not_claim
+claim "overwriting it fails, naming the mount" warned
+claim "and so does a claim" may_not_claim
 claim "reads pass" annex bench block "ng:$node" --seconds 1
 claim "with force=1 writes pass" ng write "ng:$node?force=1"
 claim "it is unmounted" umount m

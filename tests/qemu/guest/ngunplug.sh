@@ -34,7 +34,7 @@ claim "threads read and verify" hears 20 loaded
 claim "the drive is pulled" pull 0
 claim "all waits end within 20 s" hears 20 verified
 claim "and the device can be closed" ended 0
-claim "nobody can open it" refused "No such" life check "$uri"
+claim "it cannot be opened" refused "No such" life check "$uri"
 comes_back
 
 # recovered - The kernel has reset the drive once more.

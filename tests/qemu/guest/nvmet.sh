@@ -3,7 +3,7 @@
 # The kernel's NVMe-oF target, by configfs; sourced.
 nvmet=/sys/kernel/config/nvmet
 
-# subsystem DISK - One with that namespace, for anybody. By its number a machine that is connected
+# subsystem DISK - One with that namespace, for any host. By its number a machine that is connected
 # knows the namespace again after this one has started anew.
 subsystem()
 {
@@ -27,7 +27,7 @@ offer()
 	ln -s $nvmet/subsystems/annex "$port/subsystems/annex"
 }
 
-# take_back N - It cannot any more; who was connected is thrown out.
+# take_back N - It cannot any more; connected hosts are disconnected.
 take_back()
 {
 	rm "$nvmet/ports/$1/subsystems/annex"

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # A drive of another machine's, over NVMe/TCP: by ng: and file: as any other, and while links, the
-# other machine and what it offers come and go. Waits end in a result or in an error, and what was
-# written is there.
+# other machine and its drives come and go. Waits end in a result or in an error, and written data
+# is there.
 # machines: pair
 # programs: annex train
 # limit: 900
@@ -108,7 +108,7 @@ bright()
 	claim "the other, too" within 30 is_live 1
 }
 
-# given_up - All waits have ended, and the kernel still has the memory of what it cannot read.
+# given_up - All waits have ended; the kernel still has the memory of reads that it cannot finish.
 given_up()
 {
 	! ended 0 >said_last && cat said_last && grep -q "still uses the range" said_last
@@ -158,7 +158,7 @@ claim "network 0 fails" link 0 off
 claim "the kernel gives the disk up" within 30 gone
 claim "all waits end" hears 30 verified
 claim "the device can be closed" ended 0
-claim "nobody can open it" refused "No such" life check "$uri"
+claim "it cannot be opened" refused "No such" life check "$uri"
 claim "network 0 is mended" link 0 on
 claim "it is connected again" within 30 connect 0 60
 claim "and is here" within 10 far_disk

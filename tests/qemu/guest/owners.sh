@@ -25,13 +25,13 @@ tainted()
 	[ $(($(cat /proc/sys/kernel/tainted) & 64)) -ne 0 ]
 }
 
-# Without an IOMMU the owner can reach all memory, and with one that does not know interrupts he can
-# raise those of others, so that takes a decision and a right.
+# Without an IOMMU the owner can reach all memory, and without interrupt remapping
+# it can raise interrupts of other devices, so that takes a decision and a right.
 no_fence()
 {
 	claim "the module loads as it is by default" modprobe annex
 	claim "a controller is bound" annex bind "$address"
-	claim "without a full IOMMU nobody may open it, root neither" \
+	claim "without a full IOMMU no user may open it, not even root" \
 		refused "refused by annex.ko" life check "pci:$address"
 	claim "it unloads" rmmod annex
 }

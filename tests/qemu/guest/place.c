@@ -20,9 +20,9 @@
 
 static uint64_t seed;
 
-static unsigned char written[MOST]; /* what was written, in memory that no device sees */
+static unsigned char written[MOST]; /* the written data, in memory that no device sees */
 
-/* struct work - A device, and memory of it for what is written and for what is read. */
+/* struct work - A device, and memory of it for data to write and for data read. */
 struct work {
 	struct annex_dev *dev;
 	struct annex_ns ns;

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Data is what it was, wherever queues and data lie.
+# Data comes back unchanged, wherever queues and data lie.
 # machines: cross
 # limit: 300
 . /test/lib.sh

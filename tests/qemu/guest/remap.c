@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 			die("out of memory");
 		memset(mem, 0xee, BYTES);
 		use_once(mem, i);
-		free(mem); /* what is still pinned is not given back by that */
+		free(mem); /* pages that are still pinned stay allocated */
 	}
 	printf("mapped %u\n", times);
 	fflush(stdout);

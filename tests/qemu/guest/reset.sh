@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # A controller that is reset while threads read from it, by the library for commands that come too
-# late, by somebody else, or for an error of PCI Express: every call ends in its time, and what it
-# has read is right.
+# late, by another program, or for an error of PCI Express: every call ends in its time, with the
+# right data.
 # limit: 180
 # long: 300
 . /test/lib.sh
@@ -81,7 +81,7 @@ claim "no call took more than 10 s" longest_under 10000
 claim "the device can be closed" ended 0
 claim "the data is whole" life check "$uri"
 
-befalls "somebody else resets it" reset_outside
+befalls "another program resets it" reset_outside
 befalls "its port has an error" host aer port=port0 error=UNSUP
 claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]
 claim "the module unloads" rmmod annex

@@ -6,7 +6,7 @@
  *
  *   rings work URI DEPTH LINE   data goes to the drive and back, also after resets
  *   rings late URI MS           the same while commands come too late, which others see to
- *   rings refused URI           what cannot be had
+ *   rings refused URI           settings that cannot be met
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -100,7 +100,7 @@ static void *seen(const void *ptr)
 	for (unsigned int i = 0; i < BLOCKS; i++)
 		if (far[i].ptr && at >= far[i].ptr && at < far[i].ptr + far[i].bytes)
 			return far[i].seen + (at - far[i].ptr);
-	die("a copy of what is not GPU memory");
+	die("a copy of memory that is not GPU memory");
 }
 
 static int far_put(void *ctx, void *to, const void *from, size_t bytes)

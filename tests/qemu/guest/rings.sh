@@ -21,7 +21,7 @@ stuck()
 
 with_module
 pins=$(pinned)
-claim "what cannot be had is refused" rings refused "$uri"
+claim "settings that cannot be met are refused" rings refused "$uri"
 record
 claim "arrays are read and changed, before and after resets" rings work "$uri" 64 4096
 claim "the rings are reached as a dma-buf" recorded 'annex_map: .* kind=3 bytes=24576 err=0'
@@ -38,7 +38,7 @@ claim "a program with GPU threads begins" hears 20 "[rings: "
 report "# $heard"
 claim "they are at work" hears 20 working
 claim "the disk gets stuck, and the controller is reset" stuck
-claim "they go on with what was there" hears 40 recovered
+claim "they go on with the same rings" hears 40 recovered
 report "# $heard; resets $(count resets)"
 claim "all of it is on the disk" ended 0
 claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]

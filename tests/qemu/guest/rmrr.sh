@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # A controller that firmware wants to reach memory of its own, whatever the kernel maps (an RMRR),
-# is handed to nobody; another one of the same machine is.
+# is handed to no program; another one of the same machine is.
 # machines: rmrr
 . /test/lib.sh
 
@@ -17,10 +17,10 @@ needs_module
 wanted=$(controllers | head -n 1)
 claim "firmware wants memory for the first controller" region "$wanted" direct || exit 1
 claim "the module loads" modprobe annex
-claim "it is refused" refused "annex.ko did not take it" annex bind "$wanted"
+claim "it is refused" refused "annex.ko did not bind it" annex bind "$wanted"
 claim "the log says why" eval \
 	"dmesg | grep '$wanted: firmware has it reach 0x10000 bytes of memory (RMRR)'"
-claim "nobody has it then" [ ! -e "/dev/annex/$wanted" ]
+claim "it has no file then" [ ! -e "/dev/annex/$wanted" ]
 
 address=$(controllers | sed -n 2p)
 claim "the second has a region too, that of its interrupts" region "$address" msi

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # A daemon has the controller from annex.ko, and processes without any right use parts of it. Their
-# data stays where it is; who dies takes nothing along.
+# data stays where it is when a process dies.
 # limit: 120
 . /test/lib.sh
 
@@ -30,7 +30,7 @@ busy()
 	[ "$(told commands)" -ge $((had + $1)) ]
 }
 
-# with_client COMMAND... - While a client of nobody's has its commands under way; it is $client.
+# with_client COMMAND... - Run it while a client of another user, $client, has commands in flight.
 with_client()
 {
 	had=$(told commands)
@@ -54,11 +54,11 @@ no_pins()
 }
 
 claim "a daemon has it" served || exit 1
-claim "nobody else has" refused "another program has it open" \
+claim "no other program has it" refused "another program has it open" \
 	annex verify "$uri" --read-only --bytes 1M
 claim "a part is made" annex part add $socket a 8M --owner nobody
 claim "another" annex part add $socket b 4M
-claim "who has no right to the controller writes a pattern to the first" \
+claim "a user without rights on the controller writes a pattern to the first" \
 	nobody annex verify "$part" --overwrite
 claim "its data was not copied" is "$(told copied_bytes)" 0
 claim "the other is root's" refused "is not for this user" \
@@ -71,7 +71,7 @@ claim "the pattern is whole" nobody annex verify "$part" --read-only
 claim "the daemon is killed: its client says so" with_client client_fails
 claim "no page stays pinned" no_pins
 claim "there is another one" served || exit 1
-claim "what was written is there" nobody annex verify "$part" --read-only
+claim "the written data is there" nobody annex verify "$part" --read-only
 kill -TERM $pid
 claim "it ends as it should" ended 0
 claim "it unloads" rmmod annex

@@ -45,10 +45,10 @@ with_module
 claim "a pattern is written" life fill "$uri"
 pins=$(pinned)
 
-# The kernel hears of it when somebody has it look: only timeouts of the library can end the waits.
+# The kernel notices only when it is told to look: only timeouts of the library can end the waits.
 start life load "$uri" 1000 gone
 claim "threads read and verify" hears 20 loaded
-claim "the controller loses its power, and nobody is told" loses_power
+claim "the controller loses its power without notice" loses_power
 claim "all waits end within 40 s" hears 40 verified
 claim "and the device can be closed" ended 0
 claim "no new owner gets it" refused "" life check "$uri"

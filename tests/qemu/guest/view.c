@@ -4,8 +4,8 @@
  *
  *   view ADDRESS
  *
- * Offsets and lengths of every kind, what one can do to a mapping later, and what is seen in it
- * after a reset and after its end. A line of the result for each, on file 3.
+ * Offsets and lengths of every kind, later calls on a mapping, and its contents after a reset and
+ * after its end. A line of the result for each, on file 3.
  */
 #define _GNU_SOURCE
 #include "ioctl.h"
@@ -135,7 +135,7 @@ static void resets(void)
 	expect(0, call(ANNEX_IOC_QUEUE_CREATE, &q), "create: it again");
 	expect(0, destroy(1), "delete: it");
 	expect(0, unmap(rings), "unmap: host memory that is seen");
-	expect(1234, host[5], "it stays until nobody sees it");
+	expect(1234, host[5], "it stays until its last mapping ends");
 	munmap((void *)host, RINGS);
 	if (own) {
 		expect(0, unmap(cmb), "unmap: controller memory that is seen");

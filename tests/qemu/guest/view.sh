@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# The owner sees what is his of the controller, through resets too, and nothing else.
+# The owner sees its own part of the controller, through resets too, and nothing else.
 . /test/lib.sh
 
 with_module

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # A controller whose machine sleeps while threads read from it, as deeply as it can, without power
-# for its devices: it is brought up after, and what they have read is right. Last by its name: in
+# for its devices: it is brought up after, and the data read is right. Last by its name: in
 # QEMU, ACPI's events do not come back from such a sleep.
 # machines: kernel
 # limit: 150
