@@ -106,8 +106,8 @@ struct annex_range {
 };
 
 /*
- * struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files. @paced:
- * the caller may flush caches now (annex_caches_pace()).
+ * struct annex_want - The arguments of ANNEX_IOC_HDM_RANGE, with devices in place of files.
+ * @paced: the caller may flush caches now (annex_caches_pace()).
  */
 struct annex_want {
 	u32 kind, granularity;

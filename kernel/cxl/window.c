@@ -22,7 +22,13 @@ ANNEX_IMPORT_NS(ACPI);
 
 #define say(fmt, ...) pr_notice_ratelimited("annex: " fmt "\n", ##__VA_ARGS__)
 
-/* struct table - Windows of the CEDT. @odd: number of invalid windows, the first one at @at. */
+/*
+ * struct table - Windows of the CEDT.
+ * @windows: valid windows.
+ * @n: number of @windows.
+ * @odd: number of invalid windows.
+ * @at: address of the first invalid window.
+ */
 struct table {
 	struct annex_window *windows;
 	unsigned int n, odd;
@@ -186,7 +192,12 @@ static int window_is_framed(struct resource *res, void *arg)
 	return res->parent == frame && res->start == frame->start && res->end == frame->end;
 }
 
-/* struct place - A window that is searched for free addresses. */
+/*
+ * struct place - A window that is searched for free addresses.
+ * @frame: resource around the window.
+ * @framed: @frame is in the resource tree.
+ * @shared: a window of the kernel's driver fills the frame.
+ */
 struct place {
 	struct resource frame;
 	bool framed, shared;
