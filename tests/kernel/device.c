@@ -24,7 +24,7 @@ struct lie {
 #define HEADER(i) (i) * CXL_DEV_HEADER
 #define LOCATOR_LEN(n) ((u32)(n) << 20 | CXL_VENDOR)
 
-static void tell(const struct lie *l)
+static void apply_lie(const struct lie *l)
 {
 	u32 bar = l->where == COMPONENT ? 0 : 2;
 
@@ -51,7 +51,7 @@ static void refuse(const struct lie *lies, u32 n, u64 most_s)
 		int err;
 
 		rig_make();
-		tell(&lies[i]);
+		apply_lie(&lies[i]);
 		err = rig_start();
 		if (err != lies[i].err || shim.lines != 1)
 			printf("lie %u: error %d, %u lines: %s", i, err, shim.lines, shim.line);
@@ -140,7 +140,7 @@ static void component_lies(void)
 
 	REFUSE(lies, 0);
 	rig_make();
-	tell(&last);
+	apply_lie(&last);
 	CU_ASSERT_EQUAL(rig_start(), 0);
 	rig_stop();
 	memcpy(rig_register(0, CXL_CM + 0xfb0), &many, sizeof(many));
@@ -233,7 +233,7 @@ static void shared_bar(void)
 
 	rig_make();
 	memcpy(rig_register(2, 0x11000), rig_register(0, CXL_CM), CXL_CM_BYTES);
-	tell(&lie);
+	apply_lie(&lie);
 	CU_ASSERT_EQUAL(rig_start(), 0);
 	rig_stop();
 	memcpy(rig_register(2, HEADER(3) + 4), &behind, sizeof(behind));

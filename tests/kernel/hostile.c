@@ -27,7 +27,7 @@ struct a_lie {
 static struct a_lie lies[LIES];
 static u32 nlies;
 
-static void tell(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
+static void lie(u16 opcode, u8 *payload, u32 *bytes, u32 *code)
 {
 	(void)opcode;
 	for (u32 i = 0; i < nlies; i++) {
@@ -176,7 +176,7 @@ void rig_hostile(const uint8_t *data, size_t size)
 	rig_make();
 	rig_bridge(7, 3ull << 30);
 	rig_window(RIG_WINDOW, RIG_WINDOW, 0);
-	rig.lie = tell;
+	rig.lie = lie;
 	nlies = 0;
 	if (size >= sizeof(s)) {
 		memcpy(&s, data, sizeof(s));

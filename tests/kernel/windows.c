@@ -256,8 +256,8 @@ static void room(void)
 }
 
 /* Resources of the kernel's driver, or of firmware, in the tree. */
-static void put(struct resource *parent, struct resource *res, u64 base, u64 bytes,
-		unsigned long desc)
+static void add_resource(struct resource *parent, struct resource *res, u64 base, u64 bytes,
+			 unsigned long desc)
 {
 	*res = (struct resource){
 		.start = base, .end = base + bytes - 1, .flags = IORESOURCE_MEM, .desc = desc};
@@ -292,26 +292,27 @@ static void others_regions(void)
 	for (u32 w = 0; w < 2; w++) {
 		for (u32 r = 0; r < sizeof(regions) / sizeof(regions[0]); r++) {
 			rig_make();
-			put(&iomem_resource, &window, windows[w].base, windows[w].bytes,
-			    IORES_DESC_CXL);
-			put(&window, &region, regions[r].base, regions[r].bytes, IORES_DESC_NONE);
+			add_resource(&iomem_resource, &window, windows[w].base, windows[w].bytes,
+				     IORES_DESC_CXL);
+			add_resource(&window, &region, regions[r].base, regions[r].bytes,
+				     IORES_DESC_NONE);
 			expect_room(regions[r].room, &window, &region);
 		}
 	}
 	/* Without the kernel's driver: resources of firmware, also across an edge. */
 	rig_make();
-	put(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_NONE);
+	add_resource(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_NONE);
 	CU_ASSERT_EQUAL(take(0, NULL, 0), 0);
 	rig_end();
 	rig_make();
-	put(&iomem_resource, &window, BASE - GIB, 2 * GIB, IORES_DESC_NONE);
+	add_resource(&iomem_resource, &window, BASE - GIB, 2 * GIB, IORES_DESC_NONE);
 	CU_ASSERT_EQUAL(take(0, NULL, 0), BASE + GIB);
 	rig_end();
 	/* A range of ours from before the kernel's driver was loaded, and one of its regions. */
 	rig_make();
 	request_mem_region(BASE, GIB, "annex");
-	put(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_CXL);
-	put(&window, &region, BASE + GIB, GIB, IORES_DESC_NONE);
+	add_resource(&iomem_resource, &window, BASE, 4 * GIB, IORES_DESC_CXL);
+	add_resource(&window, &region, BASE + GIB, GIB, IORES_DESC_NONE);
 	CU_ASSERT_EQUAL(take(0, NULL, 0), BASE + 2 * GIB);
 	rig_end();
 }
