@@ -70,14 +70,14 @@ void fiber_free(struct fiber *f)
 	__tsan_destroy_fiber(f->checker);
 #endif
 #ifdef WATCHED_ADDRESSES
-	/* Else its guards would stay for whatever is mapped there next. */
+	/* Otherwise a later mapping at this address would inherit the guards. */
 	__asan_unpoison_memory_region(f->map, f->bytes);
 #endif
 	munmap(f->map, f->bytes);
 }
 
 #ifdef WATCHED_ADDRESSES
-/* The bounds of the thread's own stack are those that the first fiber came from. */
+/* The bounds of the thread's own stack, from which the first fiber was entered. */
 static _Thread_local struct {
 	const void *bottom;
 	size_t size;

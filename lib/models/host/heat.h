@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often something was accessed lately: a count in a word of 31 bits, halved at each epoch. A
- * word has the epoch in which it was written, so nobody visits words when an epoch ends.
+ * Recent access counts: a count in a word of 31 bits, halved at each epoch. A word has the epoch of
+ * its last write, so the end of an epoch changes no words.
  */
 #ifndef ANNEX_HDM_HOST_HEAT_H
 #define ANNEX_HDM_HOST_HEAT_H
@@ -9,16 +9,16 @@
 #include <stdint.h>
 
 #define HEAT_BITS 16u
-#define HEAT_MOST 0xffffu   /* a count stays there */
-#define HEAT_EPOCHS 0x7fffu /* numbers of epochs, which come again */
+#define HEAT_MOST 0xffffu   /* counts saturate here */
+#define HEAT_EPOCHS 0x7fffu /* mask of epoch numbers, which wrap around */
 
-/* struct heat - @period: accesses of an epoch, of which @left are to come. */
+/* struct heat - An epoch. @period: accesses of an epoch. @left: accesses until its end. */
 struct heat {
 	uint32_t epoch;
 	uint64_t period, left;
 };
 
-/* heat_tick() - There was an access to anything. */
+/* heat_tick() - Count an access. */
 static inline void heat_tick(struct heat *h)
 {
 	if (--h->left)

@@ -18,9 +18,11 @@
 #define FLUSH 4u      /* lines that go to the endpoint beside one request */
 
 /*
- * struct annex_cxlport - @queue: the memory queue.
- * @kept: lines that wait in local memory, a stack: those that came last go first.
- * @suspended: stores wait, and @poll is when the endpoint is asked next.
+ * struct annex_cxlport - A root port.
+ * @queue: the memory queue.
+ * @kept: stack of lines that wait in local memory, sent last in, first out.
+ * @suspended: stores wait.
+ * @poll: time of the next query of the endpoint.
  */
 struct annex_cxlport {
 	struct annex_cxlssd *s;

@@ -165,8 +165,8 @@ static inline int load(struct annex_cxltier *tier, uint64_t at, char *buf, uint3
 	return err;
 }
 
-/* A page on its way to host memory was stored to: the copy has these bytes too. After an error
- * nobody knows which of them the endpoint has. */
+/* Store to the copy of a page that is moving to host memory too. After an error it is unknown which
+ * bytes the endpoint has. */
 static void amend(struct annex_cxltier *tier, uint64_t at, const char *buf, uint32_t bytes, int err)
 {
 	const uint32_t word = tier->pages ? tier->pages[at >> tier->shift] : 0;
@@ -265,7 +265,7 @@ int annex_cxltier_store(struct annex_cxltier *tier, uint64_t at, const void *buf
 	return err;
 }
 
-/* All frames are clean, apart from those that cannot be written: these stay in the list. */
+/* Clean all frames. A frame that cannot be written stays in the list. */
 static int clean_all(struct annex_cxltier *tier, uint64_t now)
 {
 	struct frames *f = &tier->frames;

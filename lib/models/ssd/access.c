@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads, stores, prefetches and releases: CXL.mem. DRAM has what is asked for, or fetches it.
+ * Loads, stores, prefetches and releases (CXL.mem): hits in DRAM, or fetches from flash.
  */
 #include <errno.h>
 #include <string.h>
 #include "core/log.h"
 #include "ssd.h"
 
-#define SSD_FETCH 64u /* units that come by one read of flash at most */
+#define SSD_FETCH 64u /* units of one read of flash at most */
 
 int ssd_check(const struct annex_cxlssd *s, uint64_t at, uint64_t bytes)
 {
@@ -29,7 +29,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* A frame for a unit, without dirty lines; *@now moves on to when there is one. */
+/* Get a clean frame for a unit; *@now advances to the time when there is one. */
 static int make_room(struct annex_cxlssd *s, uint32_t unit, uint32_t *frame, uint64_t *now)
 {
 	struct ssd_cache *c = &s->cache;
@@ -46,8 +46,8 @@ static int make_room(struct annex_cxlssd *s, uint32_t unit, uint32_t *frame, uin
 }
 
 /*
- * Have @n units of one page that DRAM lacks, each of another set. All of them get a
- * frame before the first has bytes, since a page that is cleaned for that may be this one.
+ * Fetch @n units of one page that DRAM lacks, each of another set. All of them get frames before
+ * the first gets bytes, since making room may clean this page.
  */
 static int fetch(struct annex_cxlssd *s, uint32_t unit, uint32_t n, uint64_t now, uint32_t *frame)
 {
@@ -72,7 +72,7 @@ static int fetch(struct annex_cxlssd *s, uint32_t unit, uint32_t n, uint64_t now
 	return err;
 }
 
-/* A frame gets the lines that it lacks. */
+/* Read the lines that a frame lacks. */
 static int complete(struct annex_cxlssd *s, uint32_t frame, uint64_t now)
 {
 	struct ssd_cache *c = &s->cache;
@@ -87,7 +87,7 @@ static int complete(struct annex_cxlssd *s, uint32_t frame, uint64_t now)
 	return 0;
 }
 
-/* A frame for a unit that has no line yet. */
+/* Get a frame for a unit, without valid lines. */
 static int begin_unit(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint32_t *frame)
 {
 	int err = make_room(s, unit, frame, &now);
@@ -99,7 +99,7 @@ static int begin_unit(struct annex_cxlssd *s, uint32_t unit, uint64_t now, uint3
 	return 0;
 }
 
-/* A unit's frame, in which the lines @need are there, and what that means for the answer. */
+/* Get the frame of a unit with valid lines @need, and the timing of the answer. */
 static int reach(struct annex_cxlssd *s, uint32_t unit, uint64_t need, struct annex_cxlssd_time *t,
 		 uint32_t *frame)
 {
@@ -124,7 +124,7 @@ static int reach(struct annex_cxlssd *s, uint32_t unit, uint64_t need, struct an
 	return err;
 }
 
-/* Bits of the lines of [@at, @at + @bytes) in their unit. */
+/* Lines of [@at, @at + @bytes) in their unit, a bit each. */
 static uint64_t lines_in(const struct annex_cxlssd *s, uint64_t at, uint32_t bytes)
 {
 	const uint32_t first = (uint32_t)(at % s->cache.unit) / SSD_LINE;
@@ -133,7 +133,7 @@ static uint64_t lines_in(const struct annex_cxlssd *s, uint64_t at, uint32_t byt
 	return UINT64_MAX >> (64 - n) << first;
 }
 
-/* Whether the log has every line of [@at, @at + @bytes): then copy them. */
+/* Copy [@at, @at + @bytes) if the log has all of its lines. Return: whether it has. */
 static bool load_logged(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes)
 {
 	if (!ssd_log_has(&s->log, (uint32_t)(at / s->page_bytes)))
@@ -169,7 +169,9 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 	if (!err) {
 		memcpy(buf, ssd_cache_data(&s->cache, frame) + at % s->cache.unit, bytes);
 	} else if (s->file->failed) {
-		/* No frame can be had, as dirty ones cannot be written: the bytes are there. */
+		/*
+		 * Dirty frames cannot be written back, so there is no frame: read around the cache.
+		 */
 		err = ssd_gather(s, (uint32_t)(at / s->page_bytes), s->page,
 				 (uint32_t)(at % s->page_bytes), bytes, &now, NULL);
 		if (!err)
@@ -178,7 +180,7 @@ int ssd_load(struct annex_cxlssd *s, uint64_t at, char *buf, uint32_t bytes,
 	return err;
 }
 
-/* The log that is cleaned holds its lines until they are in flash. */
+/* Wait for room: a log that is being cleaned occupies DRAM until its lines are in flash. */
 static void wait_for_log(const struct annex_cxlssd *s, uint32_t lines, struct annex_cxlssd_time *t)
 {
 	if (t->done < s->cleaning && s->log.n + s->cleaned + lines > s->log.room)
@@ -221,7 +223,7 @@ static int store_logged(struct annex_cxlssd *s, uint64_t at, const char *buf, ui
 	char line[SSD_LINE];
 	int err = 0;
 
-	/* A part of a line needs the rest of it. */
+	/* A store of a part of a line needs the rest. */
 	if (bytes < SSD_LINE && entry != SSD_NO_ENTRY)
 		memcpy(line, ssd_log_data(&s->log, entry), SSD_LINE);
 	else if (bytes < SSD_LINE)
@@ -253,17 +255,17 @@ int ssd_store(struct annex_cxlssd *s, uint64_t at, const char *buf, uint32_t byt
 	if (err)
 		return err;
 	memcpy(ssd_cache_data(&s->cache, frame) + in_unit, buf, bytes);
-	ssd_cache_soil(&s->cache, frame, 1ull << in_unit / SSD_LINE);
+	ssd_cache_mark_dirty(&s->cache, frame, 1ull << in_unit / SSD_LINE);
 	return 0;
 }
 
-/* Lines that [@at, @at + @bytes) touches; @bytes is not 0. */
+/* Number of lines that [@at, @at + @bytes) overlaps; @bytes is not 0. */
 static uint64_t lines_of(uint64_t at, uint64_t bytes)
 {
 	return (at + bytes - 1) / SSD_LINE - at / SSD_LINE + 1;
 }
 
-/* A part of a request, which is judged by itself. */
+/* Begin a part of a request, which has a result of its own. */
 static struct annex_cxlssd_time begin_part(const struct annex_cxlssd_time *t)
 {
 	struct annex_cxlssd_time part = *t;
@@ -273,7 +275,7 @@ static struct annex_cxlssd_time begin_part(const struct annex_cxlssd_time *t)
 	return part;
 }
 
-/* The part was of so many lines; the request is done when all of its parts are. */
+/* End a part of @lines lines; the request is done when all parts are. */
 static void end_part(struct annex_cxlssd *s, uint64_t lines, const struct annex_cxlssd_time *part,
 		     struct annex_cxlssd_time *t)
 {
@@ -308,7 +310,7 @@ int annex_cxlssd_read(struct annex_cxlssd *s, uint64_t at, void *buf, size_t byt
 	return ssd_leave(s, t, &own, t->done, err);
 }
 
-/* Whether more lines are loose than a group of the journal should have. */
+/* Whether more lines are loose than fit well in a group of the journal. */
 static bool many_loose(const struct annex_cxlssd *s)
 {
 	const uint32_t quarter = (uint32_t)(s->c.dram / SSD_LINE / 4);
@@ -362,7 +364,7 @@ int annex_cxlssd_release(struct annex_cxlssd *s, uint64_t at, size_t bytes,
 	return ssd_leave(s, t, &own, t->done, err);
 }
 
-/* Units from @unit on, of one page and before @end, that DRAM lacks; one fetch has them. */
+/* Number of units from @unit on, in one page and before @end, that DRAM lacks. */
 static uint32_t lacking(const struct annex_cxlssd *s, uint64_t unit, uint64_t end)
 {
 	const uint32_t units = s->page_bytes / s->cache.unit;

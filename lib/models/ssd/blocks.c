@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The block interface: whole pages, past the cache, to and from flash.
+ * The block interface: whole pages between host and flash, bypassing the cache.
  */
 #include <errno.h>
 #include "core/log.h"
@@ -14,7 +14,7 @@ static int check_blocks(const struct annex_cxlssd *s, uint64_t at, uint64_t byte
 	return ssd_check(s, at, bytes);
 }
 
-/* A reader that has come up to a page reads on from there. */
+/* Announce pages ahead of a sequential reader. */
 static void look_ahead(struct annex_cxlssd *s, uint32_t page, uint32_t n)
 {
 	const uint32_t from = page == s->behind && s->ahead > page ? s->ahead : page;

@@ -52,7 +52,7 @@ void ssd_cache_drop(struct ssd_cache *c, uint32_t frame)
 	c->tags[frame] = 0;
 }
 
-void ssd_cache_soil(struct ssd_cache *c, uint32_t frame, uint64_t lines)
+void ssd_cache_mark_dirty(struct ssd_cache *c, uint32_t frame, uint64_t lines)
 {
 	struct ssd_frame *f = &c->frames[frame];
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page cache in a CXL-SSD's internal DRAM: units of a page or less, in sets with the least
- * recently used one as victim. Of each of its 64-byte lines a unit knows whether flash has it
- * (dirty), whether the journal does (loose), and whether it is here at all. Filling units and
- * writing them back is the owner's part. One thread at a time.
+ * The page cache in a CXL-SSD's internal DRAM: units of a page or less, set-associative with LRU
+ * replacement. A unit has three bits for each of its 64-byte lines: flash does not have it (dirty),
+ * the journal does not have it (loose), it is not valid (lacks). The owner fills units and writes
+ * them back. One thread at a time.
  */
 #ifndef ANNEX_HDM_SSD_CACHE_H
 #define ANNEX_HDM_SSD_CACHE_H
@@ -11,14 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SSD_WAYS 16u /* of a set: SkyByte's */
+#define SSD_WAYS 16u /* ways of a set, as in SkyByte */
 #define SSD_NO_FRAME UINT32_MAX
 
 /*
- * struct ssd_frame - A place for a unit.
- * @ready: when its bytes have come. @used: greater than that of all that were used before.
- * @dirty, @loose: a bit for each line. @lacks: likewise, of lines that are not here.
- * @listed: it is in the list of frames with loose lines.
+ * struct ssd_frame - A frame for a unit.
+ * @ready: time at which its bytes arrive.
+ * @used: clock of the last use.
+ * @dirty: lines that flash does not have.
+ * @loose: lines that the journal does not have.
+ * @lacks: lines that are not valid.
+ * @listed: in the list of frames with loose lines.
  */
 struct ssd_frame {
 	uint64_t ready, used;
@@ -27,9 +30,17 @@ struct ssd_frame {
 };
 
 /*
- * struct ssd_cache - @tags: the number of each frame's unit + 1; 0: it is empty.
- * @loose: frames with loose lines, @n_loose of them. Some have none any more.
- * @dirty: lines.
+ * struct ssd_cache - A cache.
+ * @unit: bytes of a unit.
+ * @ways: ways of a set.
+ * @sets: number of sets.
+ * @tags: number of each frame's unit + 1; 0: empty.
+ * @frames: the frames.
+ * @data: bytes of the frames.
+ * @clock: number of uses so far.
+ * @loose: frames that had loose lines since ssd_cache_firm().
+ * @n_loose: number of these frames.
+ * @dirty: number of dirty lines.
  */
 struct ssd_cache {
 	uint32_t unit, ways, sets;
@@ -42,7 +53,9 @@ struct ssd_cache {
 	uint64_t dirty;
 };
 
-/* ssd_cache_init() - @bytes of units; false: out of memory. ssd_cache_free() may follow that. */
+/*
+ * ssd_cache_init() - Allocate @bytes of units; false: out of memory, and ssd_cache_free() is safe.
+ */
 bool ssd_cache_init(struct ssd_cache *c, uint64_t bytes, uint32_t unit);
 void ssd_cache_free(struct ssd_cache *c);
 
@@ -52,8 +65,8 @@ static inline char *ssd_cache_data(const struct ssd_cache *c, uint32_t frame)
 }
 
 /*
- * ssd_cache_set() - The set of a unit. Neighbours are in different ones, if unit / @sets is the
- * same for both; units that are any other distance apart are spread.
+ * ssd_cache_set() - The set of a unit. Units with the same unit / @sets are in different sets;
+ * others are spread.
  */
 static inline uint32_t ssd_cache_set(const struct ssd_cache *c, uint32_t unit)
 {
@@ -62,7 +75,7 @@ static inline uint32_t ssd_cache_set(const struct ssd_cache *c, uint32_t unit)
 	return (unit % c->sets + turn % c->sets) % c->sets;
 }
 
-/* ssd_cache_find() - The frame of a unit, SSD_NO_FRAME. */
+/* ssd_cache_find() - The frame of a unit, or SSD_NO_FRAME. */
 static inline uint32_t ssd_cache_find(const struct ssd_cache *c, uint32_t unit)
 {
 	const uint32_t first = ssd_cache_set(c, unit) * c->ways;
@@ -79,8 +92,8 @@ static inline void ssd_cache_use(struct ssd_cache *c, uint32_t frame)
 	c->frames[frame].used = ++c->clock;
 }
 
-/* ssd_cache_victim() - The frame that a unit would take: an empty one, or the one whose unit was
- * used longest ago. ssd_cache_unit() - The number of its unit, which it must have. */
+/* ssd_cache_victim() - The frame that a unit would take: an empty or the least recently used one.
+ * ssd_cache_unit() - The number of the unit in a frame that is not empty. */
 uint32_t ssd_cache_victim(const struct ssd_cache *c, uint32_t unit);
 
 static inline uint32_t ssd_cache_unit(const struct ssd_cache *c, uint32_t frame)
@@ -88,13 +101,13 @@ static inline uint32_t ssd_cache_unit(const struct ssd_cache *c, uint32_t frame)
 	return c->tags[frame] - 1;
 }
 
-/* ssd_cache_lines() - A bit for each line of a unit. */
+/* ssd_cache_lines() - All lines of a unit, a bit each. */
 static inline uint64_t ssd_cache_lines(const struct ssd_cache *c)
 {
 	return UINT64_MAX >> (64 - c->unit / 64);
 }
 
-/* ssd_cache_has() - Whether a line is here. */
+/* ssd_cache_has() - Whether the cache has a valid line. */
 static inline bool ssd_cache_has(const struct ssd_cache *c, uint64_t line)
 {
 	const uint32_t lines = c->unit / 64;
@@ -103,17 +116,19 @@ static inline bool ssd_cache_has(const struct ssd_cache *c, uint64_t line)
 	return frame != SSD_NO_FRAME && !(c->frames[frame].lacks >> line % lines & 1);
 }
 
-/* ssd_cache_put() - A frame without dirty lines gets another unit, whose bytes come at @ready. */
+/* ssd_cache_put() - Assign a clean frame to another unit, whose bytes arrive at @ready. */
 void ssd_cache_put(struct ssd_cache *c, uint32_t frame, uint32_t unit, uint64_t ready);
 
-/* ssd_cache_drop() - A unit leaves the cache as it is. */
+/* ssd_cache_drop() - Drop a unit, without a write-back. */
 void ssd_cache_drop(struct ssd_cache *c, uint32_t frame);
 
-/* ssd_cache_soil() - Lines of a frame were stored. ssd_cache_clean() - Flash has them all. */
-void ssd_cache_soil(struct ssd_cache *c, uint32_t frame, uint64_t lines);
+/*
+ * ssd_cache_mark_dirty() - Mark stored lines. ssd_cache_clean() - Flash has all lines of a frame.
+ */
+void ssd_cache_mark_dirty(struct ssd_cache *c, uint32_t frame, uint64_t lines);
 void ssd_cache_clean(struct ssd_cache *c, uint32_t frame);
 
-/* ssd_cache_firm() - The journal has all lines: none is loose any more. */
+/* ssd_cache_firm() - The journal has all lines: clear all loose bits. */
 void ssd_cache_firm(struct ssd_cache *c);
 
 #endif

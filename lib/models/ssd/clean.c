@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages that DRAM has parts of, and their way to flash.
+ * Write-back of DRAM's lines to flash, page by page.
  */
 #include <errno.h>
 #include <string.h>
@@ -126,7 +126,7 @@ int ssd_program(struct annex_cxlssd *s, uint32_t page, const char *buf, bool dam
 	return 0;
 }
 
-/* Flash has all lines of a page: none is dirty any more. */
+/* Flash has all lines of a page: clear their dirty bits. */
 static void forget_lines(struct annex_cxlssd *s, uint32_t page)
 {
 	for (uint32_t i = 0; ssd_log_has(&s->log, page) && i < s->page_lines; i++)
@@ -146,8 +146,8 @@ void ssd_forget(struct annex_cxlssd *s, uint32_t page)
 	forget_lines(s, page);
 }
 
-/* A page gets lines of transactions: they last before. */
-static int await(struct annex_cxlssd *s)
+/* Make transactions durable before their lines go to a page. */
+static int make_durable(struct annex_cxlssd *s)
 {
 	return s->journal && ssd_journal_waits(s->journal) ? ssd_file_sync(s->file) : 0;
 }
@@ -159,10 +159,10 @@ int ssd_clean(struct annex_cxlssd *s, uint32_t page, uint64_t *now, uint64_t *do
 	const char *from = s->page2;
 	bool damaged = false;
 	uint64_t at;
-	int err = await(s);
+	int err = make_durable(s);
 
 	*now = at = ssd_ingress_enter(&s->programs, *now);
-	/* A cached unit has all that the log has of it. */
+	/* A cached unit includes all lines of the log. */
 	if (whole != SSD_NO_FRAME && !s->cache.frames[whole].lacks)
 		from = ssd_cache_data(&s->cache, whole);
 	else if (!err)

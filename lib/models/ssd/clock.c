@@ -6,8 +6,8 @@
 #define STRETCHES 32u
 
 /*
- * struct channel - When it carries pages: stretches in the order of time, which do not touch. The
- * two first ones are joined when there are too many; they are past by then, as a rule.
+ * struct channel - Busy times of a channel: stretches in order of time, with gaps between them.
+ * When there are too many, the first two are joined, which are usually past by then.
  */
 struct channel {
 	struct stretch {
@@ -17,8 +17,10 @@ struct channel {
 };
 
 /*
- * struct ssd_clock - @pass: nanoseconds of a page on a channel. @dies: when each will be idle.
- * @reads: when each die has done its reads.
+ * struct ssd_clock - Timing of the flash.
+ * @pass: nanoseconds of a page on a channel.
+ * @dies: time at which each die is idle.
+ * @reads: time at which each die has done its reads.
  */
 struct ssd_clock {
 	struct ssd_geometry g;
@@ -67,7 +69,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The die is busy for @ns from @now on, or from when it is idle. */
+/* Occupy a die for @ns, from @now on or once it is idle. */
 static uint64_t busy(struct ssd_clock *c, uint32_t plane, uint64_t now, uint64_t ns)
 {
 	uint64_t *die = &c->dies[ssd_die(&c->g, plane)];
@@ -76,7 +78,7 @@ static uint64_t busy(struct ssd_clock *c, uint32_t plane, uint64_t now, uint64_t
 	return *die;
 }
 
-/* Stretch @i and the one before it become one. */
+/* Join stretch @i with the previous one. */
 static void join(struct channel *ch, uint32_t i)
 {
 	ch->taken[i - 1].to = later(ch->taken[i - 1].to, ch->taken[i].to);
@@ -85,8 +87,8 @@ static void join(struct channel *ch, uint32_t i)
 }
 
 /*
- * The channel of a plane carries something for @ns, from @ready on or as soon as it can then: it
- * does not wait for dies that are busy. Return: when that has been done.
+ * Transfer for @ns on the channel of a plane, in the first gap from @ready on. A channel does not
+ * wait for busy dies. Return: end of the transfer.
  */
 static uint64_t carry(struct ssd_clock *c, uint32_t plane, uint64_t ready, uint64_t ns)
 {
@@ -109,8 +111,8 @@ static uint64_t carry(struct ssd_clock *c, uint32_t plane, uint64_t ready, uint6
 }
 
 /*
- * A read that comes at @now. Return: when the register has the page. A program or an erase makes
- * way, and is done so much later.
+ * Read a page from @now on. Return: time at which the register has it. A program or an erase is
+ * suspended if possible, and ends later by the same time.
  */
 static uint64_t cells(struct ssd_clock *c, uint32_t plane, uint64_t now)
 {

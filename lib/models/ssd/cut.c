@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The power is cut.
+ * Power cuts.
  */
 #include <errno.h>
 #include "core/log.h"
@@ -32,7 +32,7 @@ size_t annex_cxlssd_unfenced(struct annex_cxlssd *s, uint64_t *lines, size_t n)
 	return count;
 }
 
-/* An unfenced line; others are not journaled, since they are there already. */
+/* Add an unfenced line to the journal; fenced lines are there already. */
 static int add_cut(struct annex_cxlssd *s, uint64_t line)
 {
 	const struct ssd_cache *c = &s->cache;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * cxlssd: a CXL-SSD of this process (annex/models/cxlssd.h) behind a window of host memory.
+ * cxlssd: a CXL-SSD of this process (annex/models/cxlssd.h) in a window of host memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,10 +48,9 @@ static void close_cxlssd(struct annex_medium *m)
 
 	if (err || flushed)
 		annex_log(ANNEX_LOG_ERROR,
-			  "cxlssd: not all that was stored was written; what was persisted is "
-			  "there: %s",
+			  "cxlssd: some stores are lost; persisted stores are safe: %s",
 			  annex_last_error());
-	/* A child does not have it; its addresses may be another mapping's. */
+	/* A child does not inherit the mapping; its addresses may have another one. */
 	if (m->base && !child)
 		munmap(m->base, m->bytes);
 	if (m->fd >= 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CXL-SSD's blocks as a device: NVMe commands become calls of the block interface.
+ * A CXL-SSD as an NVMe device: commands become calls of the block interface.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "ssd.h"
 #include "nvme/blocks.h"
 
-/* The time of a command: NULL where calls take none. */
+/* Return: the time of a command; NULL if calls take no time. */
 static struct annex_cxlssd_time *arrive(const struct annex_cxlssd *s, struct annex_cxlssd_time *t)
 {
 	if (!s->c.delay)

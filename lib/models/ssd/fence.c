@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stores that last: the journal gets what DRAM alone has.
+ * Durability: the journal gets the contents that only DRAM has.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int ssd_add_line(struct annex_cxlssd *s, uint64_t line, const char *data)
 	return 0;
 }
 
-/* Pages of a bitmap, which is of whole words. */
+/* Add marks of the pages in a bitmap of whole words. */
 static int add_marks(struct annex_cxlssd *s, const uint64_t *bits)
 {
 	const uint32_t words = (ssd_pages(s) + 63) / 64;
@@ -40,7 +40,7 @@ static int add_marks(struct annex_cxlssd *s, const uint64_t *bits)
 	return 0;
 }
 
-/* Lines of a frame that have a bit. */
+/* Add the lines @bits of a frame. */
 static int add_frame(struct annex_cxlssd *s, uint32_t frame, uint64_t bits)
 {
 	const uint64_t first = (uint64_t)ssd_cache_unit(&s->cache, frame) *
@@ -75,7 +75,7 @@ int ssd_add_loose(struct annex_cxlssd *s)
 	return err ? err : add_log(s, s->log.firm);
 }
 
-/* Flash may lose trimmed pages when the journal says that they count no more. */
+/* Empty trimmed pages in flash once the journal voids them. */
 void ssd_make_firm(struct annex_cxlssd *s)
 {
 	for (uint32_t i = 0; s->n_trimmed && i < (ssd_pages(s) + 63) / 64; i++) {
@@ -141,7 +141,7 @@ int ssd_flush(struct annex_cxlssd *s, uint64_t now)
 	uint64_t done;
 	int err;
 
-	/* DRAM has nothing that the file lacks. */
+	/* DRAM has nothing newer than the file. */
 	if (s->file->readonly)
 		return 0;
 	err = s->log.room ? ssd_clean_log(s, now) : s->file->failed;

@@ -20,8 +20,8 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers of the file are little-endian");
 
-/* struct ssd_header - The first bytes. @sealed: the file was made to its end; else it holds nothing
- * yet. @crc: CRC-32C of all before it. */
+/* struct ssd_header - The header. @sealed: the file is complete; else it is empty. @crc: CRC-32C of
+ * the members above. */
 struct ssd_header {
 	uint64_t magic;
 	uint32_t version;
@@ -46,7 +46,7 @@ static uint64_t whole_blocks(uint64_t bytes)
 	return (bytes + SSD_FILE_BLOCK - 1) / SSD_FILE_BLOCK * SSD_FILE_BLOCK;
 }
 
-/* Return the length of the file. */
+/* Lay out the file. Return: its length. */
 static uint64_t lay_out(struct ssd_file *f)
 {
 	const struct ssd_geometry *g = &f->shape.g;
@@ -78,7 +78,7 @@ static int read_disk(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 	return 0;
 }
 
-/* Bytes of [@at, @at + @len) up to the end of the block that @at lies in. */
+/* Bytes of [@at, @at + @len) up to the end of the block at @at. */
 static size_t in_block(uint64_t at, size_t len)
 {
 	const size_t left = SSD_FILE_BLOCK - at % SSD_FILE_BLOCK;
@@ -105,7 +105,7 @@ int ssd_file_read(struct ssd_file *f, uint64_t at, void *buf, size_t len)
 	return err;
 }
 
-/* The block @i of the file, which its reader is about to change for itself. */
+/* Copy block @i of a readonly file, before a write to it. */
 static int copy_block(struct ssd_file *f, uint64_t i)
 {
 	const uint64_t left = f->len - i * SSD_FILE_BLOCK;
@@ -140,7 +140,7 @@ static int write_copies(struct ssd_file *f, uint64_t at, const char *buf, size_t
 	return err;
 }
 
-/* A child of fork() has the lock of the file, but not the state of the process that owns it. */
+/* A child of fork() inherits the lock of the file, but its state is not the owner's. */
 static int check_child(struct ssd_file *f)
 {
 	if (!f->mem && ssd_file_forked(f) && !f->failed)
@@ -168,7 +168,7 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 		} else if (errno != EINTR) {
 			f->failed = annex_fail(-errno,
 					       "%s: writing it: %m; nothing more is written, and "
-					       "what was fenced is there when it is opened again",
+					       "fenced stores are safe",
 					       f->path);
 			return f->failed;
 		}
@@ -176,7 +176,7 @@ int ssd_file_write(struct ssd_file *f, uint64_t at, const void *buf, size_t len)
 	return 0;
 }
 
-/* The lock keeps no process from cutting the file, or from copying another one over it. */
+/* The lock does not keep other processes from truncating or overwriting the file. */
 static int check_foreign(struct ssd_file *f)
 {
 	struct ssd_header h = {0};
@@ -203,7 +203,7 @@ int ssd_file_sync(struct ssd_file *f)
 	f->failed = check_foreign(f);
 	if (f->failed)
 		return f->failed;
-	/* The kernel may have given up pages that it could not write: no second try can tell. */
+	/* The kernel may have dropped pages that it could not write, so a retry proves nothing. */
 	if (f->durable && fdatasync(f->fd))
 		f->failed = annex_fail(-errno, "%s: fdatasync: %m; nothing more is written",
 				       f->path);
@@ -223,7 +223,7 @@ static int check_shape(const char *path, const struct ssd_shape *s)
 	return ssd_geometry_check(&s->g, s->bytes);
 }
 
-/* All of it at once: no later write finds the disk full. */
+/* Allocate the whole file, so that no later write finds the disk full. */
 static int grow(struct ssd_file *f, uint64_t bytes)
 {
 	if (bytes > INT64_MAX / 2)
@@ -326,7 +326,7 @@ static int take_header(struct ssd_file *f, const struct ssd_header *h, uint64_t 
 	return f->copies ? 0 : annex_fail(-ENOMEM, "%s: out of memory", f->path);
 }
 
-/* Only an empty file is made anew, and one that was being made. */
+/* Create a file only if it is empty or unfinished. */
 static int read_header(struct ssd_file *f, const struct ssd_shape *want)
 {
 	struct ssd_header h = {0};
@@ -349,7 +349,7 @@ static int read_header(struct ssd_file *f, const struct ssd_shape *want)
 	return h.sealed ? take_header(f, &h, (uint64_t)st.st_size) : make(f, want);
 }
 
-/* Made only where it is not there and a size is given. */
+/* Create a file only if it does not exist and a size is given. */
 static int open_path(struct ssd_file *f, bool may_make)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -394,7 +394,7 @@ static int open_memory(struct ssd_file *f, const struct ssd_shape *shape)
 	return 0;
 }
 
-/* A page that fork() empties. */
+/* Map a page that fork() clears in a child. */
 static int mark_process(struct ssd_file *f)
 {
 	void *alive = mmap(NULL, SSD_FILE_BLOCK, PROT_READ | PROT_WRITE,
@@ -448,7 +448,7 @@ int ssd_file_open(const char *path, const struct ssd_shape *shape, enum ssd_file
 	return 0;
 }
 
-/* Another process that waits for the name finds no file, or an empty one: it has no lock yet. */
+/* Remove an unfinished file, or truncate it, before the lock is released. */
 void ssd_file_close(struct ssd_file *f)
 {
 	if (!f)

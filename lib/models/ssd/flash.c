@@ -13,11 +13,15 @@
 #define AHEAD 65536u /* bytes */
 
 /*
- * struct ssd_flash - @sums: of each flash page; of a damaged one, not that of its bytes.
- * @turn: the last one. @proofs: of the host's pages that need not be on the medium.
- * @since: of each logical page, until it is settled.
- * @now, @done, @from: of the write under way, for the translation layer's calls: when it came, when
- * the last of its parts will be done, and the bytes. @damaged: some of them are not the host's.
+ * struct ssd_flash - The flash of a file.
+ * @sums: checksum of each flash page; for a damaged page, another number.
+ * @turn: the last turn.
+ * @proofs: proofs of pages that may not be on the medium.
+ * @since: turn of each logical page, until ssd_flash_settle().
+ * @now: arrival of the current write, for the translation layer's calls.
+ * @done: completion of its last part.
+ * @from: its bytes.
+ * @damaged: some of its bytes are not the host's.
  * @buf: a page, for copies.
  */
 struct ssd_flash {
@@ -35,7 +39,7 @@ struct ssd_flash {
 	char *buf;
 };
 
-/* Memory of the process keeps what it is given. */
+/* Memory of the process needs no checksum. */
 static uint32_t page_sum(const struct ssd_flash *fl, const void *buf)
 {
 	return fl->file->mem ? 0 : annex_crc32c(buf, fl->g.page / 8, 0);
@@ -52,7 +56,7 @@ static int damaged_record(const struct ssd_flash *fl, uint32_t at, int err)
 			  at);
 }
 
-/* Bytes and turn of the page that is copied. A page that is damaged stays so. */
+/* Read the page to copy, and its turn. A damaged page stays damaged. */
 static int read_copied(struct ssd_flash *fl, uint32_t from, struct ssd_record *r)
 {
 	struct ssd_record old;
@@ -70,15 +74,15 @@ static int read_copied(struct ssd_flash *fl, uint32_t from, struct ssd_record *r
 	return 0;
 }
 
-/* The checksum by which a page is read. */
+/* The checksum that a read of a page checks. */
 static uint32_t known_sum(const struct ssd_record *r)
 {
 	return r->page & SSD_DAMAGED ? ~r->sum : r->sum;
 }
 
 /*
- * A file system of the host notes which parts of a file have been written: not page by page, when
- * each must last, but for some pages of a new block at once.
+ * Zero AHEAD bytes of a new block in one write, so that the host's file system converts one
+ * unwritten extent in place of one for each page.
  */
 static int clear_ahead(struct ssd_flash *fl, uint32_t to, uint32_t worn)
 {
@@ -129,8 +133,8 @@ static void erase(void *ctx, uint32_t block)
 {
 	struct ssd_flash *fl = ctx;
 
-	/* Newer copies of its pages are on the medium before it is programmed again. If that fails,
-	 * nothing is programmed any more. */
+	/* Newer copies of its pages must be on the medium before it is programmed again. After a
+	 * failed sync nothing is programmed any more. */
 	ssd_file_sync(fl->file);
 	fl->done = ssd_clock_erase(fl->clock, block / fl->g.blocks, fl->now);
 	if (fl->done > fl->collected)
@@ -148,8 +152,8 @@ static uint64_t busy(void *ctx, uint32_t plane)
 static const struct ftl_ops ops = {program, erase, busy};
 
 /*
- * struct scan - Records of all pages. @empty: as ssd_flash_open() has it.
- * @best: the place of each logical page's newest copy so far; @turns: its turn.
+ * struct scan - A scan of all records. @empty: as in ssd_flash_open().
+ * @best: place of the newest copy of each logical page so far. @turns: turn of that copy.
  */
 struct scan {
 	struct ssd_record *records;
@@ -166,7 +170,7 @@ static bool is_record(const struct ssd_record *r, uint32_t at, uint32_t logical)
 	       r->since <= r->turn && r->turn < SSD_TURN_MAX && r->worn < WORN_MAX;
 }
 
-/* A record lies in one sector of a disk: after a power cut it is there, or is what was there. */
+/* A record is in one sector of a disk: after a power cut it is new or old. */
 static int check_records(const struct ssd_flash *fl, const struct scan *s, uint32_t logical)
 {
 	const struct ssd_record none = {0};
@@ -178,7 +182,7 @@ static int check_records(const struct ssd_flash *fl, const struct scan *s, uint3
 	return 0;
 }
 
-/* Wear and programmed pages of a block: the last ones are of its present life. */
+/* Find the wear and the programmed pages of a block since its last erase. */
 static void scan_block(struct ssd_flash *fl, struct scan *s, uint32_t block, uint32_t logical)
 {
 	const uint32_t first = block * fl->g.pages;
@@ -193,7 +197,7 @@ static void scan_block(struct ssd_flash *fl, struct scan *s, uint32_t block, uin
 	}
 }
 
-/* Return: 1: the page has the bytes that its record says; 0; an error. */
+/* Return: 1: the page has the checksum of its record; 0: another one; an error. */
 static int is_whole(struct ssd_flash *fl, const struct ssd_record *r, uint32_t at)
 {
 	int err = ssd_file_read(fl->file, ssd_page_at(fl->file, at), fl->buf, fl->g.page);
@@ -201,7 +205,7 @@ static int is_whole(struct ssd_flash *fl, const struct ssd_record *r, uint32_t a
 	return err ? err : page_sum(fl, fl->buf) == r->sum;
 }
 
-/* The bytes of a page count no more, also when it is older than @safe one day. */
+/* Void a page, also for later openings, when it is older than @safe. */
 static int discount(struct ssd_flash *fl, struct scan *s, uint32_t at)
 {
 	struct ssd_record *r = &s->records[at];
@@ -239,7 +243,7 @@ static int scan_page(struct ssd_flash *fl, struct scan *s, uint32_t at, uint64_t
 	return 0;
 }
 
-/* Whether a page is of its block's present life; the others are erased. */
+/* Whether a page was programmed since its block's last erase. */
 static bool is_alive(const struct ssd_flash *fl, const struct scan *s, uint32_t at,
 		     uint32_t logical)
 {
@@ -260,14 +264,14 @@ static bool is_best(const struct ssd_flash *fl, const struct scan *s, uint32_t a
 	return holds_page(fl, s, at, logical) && s->best[s->records[at].page & ~SSD_DAMAGED] == at;
 }
 
-/* Pages of a plane: [*@from, *@to). */
+/* The pages [*@from, *@to) of a plane. */
 static void plane_pages(const struct ssd_flash *fl, uint32_t plane, uint32_t *from, uint32_t *to)
 {
 	*from = plane * fl->g.blocks * fl->g.pages;
 	*to = *from + fl->g.blocks * fl->g.pages;
 }
 
-/* The block that was programmed last, if by garbage collection; FTL_NONE. */
+/* The last block programmed, if by garbage collection; else FTL_NONE. */
 static uint32_t collected_into(const struct ssd_flash *fl, const struct scan *s, uint32_t plane,
 			       uint32_t logical)
 {
@@ -284,9 +288,9 @@ static uint32_t collected_into(const struct ssd_flash *fl, const struct scan *s,
 }
 
 /*
- * A collection that a power cut ended is undone: the block that it filled has copies only, and the
- * block that it cleared is whole, since it is programmed again after a sync. So there are as many
- * erased blocks as before. @twins: room for the pages of a block.
+ * Undo a collection that a power cut interrupted: its target block has only copies, and its source
+ * block is whole, since it is not programmed again before a sync. So there are as many erased
+ * blocks as before. @twins: room for the pages of a block.
  */
 static int undo(struct ssd_flash *fl, struct scan *s, uint32_t plane, uint32_t logical,
 		uint32_t *twins)
@@ -413,7 +417,7 @@ int ssd_flash_open(struct ssd_file *file, const struct ssd_media *media, uint64_
 
 	if (fl) {
 		fl->file = file;
-		/* Pages that are copied from here on are read when the file is opened next. */
+		/* The next opening of the file reads the pages that are copied from here on. */
 		fl->turn = safe;
 		fl->g = *g;
 		fl->sums = calloc((size_t)ssd_blocks(g) * g->pages, sizeof(*fl->sums));
@@ -469,7 +473,7 @@ static int by_place(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Pages that follow each other are on all channels, which are far from each other in the file. */
+/* Consecutive pages are on all channels, which are far apart in the file. */
 void ssd_flash_expect(struct ssd_flash *fl, uint32_t page, uint32_t n)
 {
 	uint32_t at[SSD_EXPECTED], m = 0;
@@ -501,7 +505,7 @@ int ssd_flash_read(struct ssd_flash *fl, uint32_t page, char *buf, uint32_t from
 		memset(buf, 0, fl->g.page);
 		return 0;
 	}
-	/* A checksum is of all of a page. */
+	/* A checksum covers a whole page. */
 	err = fl->file->mem ? ssd_file_read(fl->file, ssd_page_at(fl->file, at) + from, buf + from,
 					    wanted)
 			    : ssd_file_read(fl->file, ssd_page_at(fl->file, at), buf, fl->g.page);

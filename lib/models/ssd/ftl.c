@@ -5,10 +5,14 @@
 #include "ftl.h"
 
 /*
- * struct plane - @open: the block that is written, FTL_NONE: none yet; @fill: pages of it that are.
- * @idle: erased blocks, a ring of all blocks' size; @n_idle of them from @first_idle on.
- * @valid: logical pages that lie here.
- * @least: no full block has fewer valid pages.
+ * struct plane - A plane.
+ * @open: the open block, or FTL_NONE.
+ * @fill: programmed pages of it.
+ * @idle: erased blocks, a ring with room for all blocks.
+ * @first_idle: index of the first one.
+ * @n_idle: number of erased blocks.
+ * @valid: logical pages in this plane.
+ * @least: lower bound of the valid pages of a full block.
  */
 struct plane {
 	uint32_t open, fill;
@@ -19,11 +23,13 @@ struct plane {
 };
 
 /*
- * struct ftl - @map: the place of each logical page. @holds: the logical page of each place;
- * FTL_NONE: it is erased or stale.
- * @valid, @worn: valid pages, and erases, of each block.
- * @heads: full blocks of each plane with so many valid pages, in lists by @next and @prev.
- * @turn: the plane that is written next, if it is idle.
+ * struct ftl - A translation layer.
+ * @map: place of each logical page.
+ * @holds: logical page of each place; FTL_NONE: erased or stale.
+ * @valid: valid pages of each block.
+ * @worn: erases of each block.
+ * @heads: lists, by @next and @prev, of the full blocks of each plane with that many valid pages.
+ * @turn: the plane to write next, if it is idle.
  */
 struct ftl {
 	struct ssd_geometry g;
@@ -164,8 +170,8 @@ void ftl_trim(struct ftl *f, uint32_t page)
 }
 
 /*
- * Program the next page of a plane's open block with a logical page, which has no other place then.
- * A page that could not be programmed is lost until its block is erased.
+ * Program the next page of a plane's open block with a logical page, and make it the page's only
+ * place. After an error the flash page is unusable until an erase.
  */
 static int place(struct ftl *f, struct plane *p, uint32_t page, uint32_t from)
 {
@@ -205,7 +211,7 @@ static uint32_t fewest(const struct ftl *f, struct plane *p)
 	return heads[p->least];
 }
 
-/* Write the valid pages of one block again, and erase it. */
+/* Copy the valid pages of a block, and erase it. */
 static int collect(struct ftl *f, struct plane *p, uint32_t block)
 {
 	for (uint32_t at = block * f->g.pages; at < (block + 1) * f->g.pages; at++) {
@@ -227,19 +233,19 @@ static int collect(struct ftl *f, struct plane *p, uint32_t block)
 	return 0;
 }
 
-/* Whether so few blocks are erased that one must be cleared before the next page. */
+/* Whether a block must be collected before the next write. */
 static bool is_short(const struct plane *p)
 {
 	return p->open == FTL_NONE && p->n_idle <= FTL_FREE;
 }
 
-/* A plane that is full of valid pages cannot clear a block: it is passed by. */
+/* A plane full of valid pages cannot collect a block: skip it. */
 static bool is_full(const struct ftl *f, const struct plane *p)
 {
 	return p->valid > (f->g.blocks - FTL_FREE - 1) * f->g.pages;
 }
 
-/* ssd_geometry_check(): there is always a plane that is not full. */
+/* By ssd_geometry_check() some plane is not full. */
 static struct plane *next_plane(const struct ftl *f)
 {
 	struct plane *best = NULL;
@@ -262,7 +268,7 @@ bool ftl_collects(const struct ftl *f)
 	return is_short(next_plane(f));
 }
 
-/* As many erased blocks as there are between two writes: a collection may have been cut off. */
+/* Restore the number of erased blocks between writes, after an interrupted collection. */
 static int settle(struct ftl *f, struct plane *p)
 {
 	int err = 0;
@@ -294,8 +300,7 @@ int ftl_write(struct ftl *f, uint32_t page)
 	return 0;
 }
 
-/* A block as it was found. One that is partly programmed goes on, if it holds anything, but only
- * one of a plane. */
+/* Restore a block. A partly programmed block with valid pages stays open, one in each plane. */
 static void restore_block(struct ftl *f, uint32_t block, const struct ftl_found *found)
 {
 	struct plane *p = plane_of(f, block);

@@ -43,7 +43,7 @@ int ssd_geometry_check(const struct ssd_geometry *g, uint64_t bytes)
 	if (!bytes || bytes % g->page)
 		return annex_fail(-EINVAL, "flash: %llu bytes are no whole pages of %u", (ull)bytes,
 				  g->page);
-	/* Each plane: what it keeps free, and one that something of is always stale. */
+	/* Each plane needs FTL_FREE blocks, and one more that always has a stale page. */
 	if (g->blocks < FTL_FREE + 2)
 		return annex_fail(-ENOSPC, "flash: %u blocks a plane: at least %u", g->blocks,
 				  FTL_FREE + 2);

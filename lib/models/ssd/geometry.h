@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the flash of a CXL-SSD is divided, and what its parts take.
+ * The geometry of a CXL-SSD's flash.
  */
 #ifndef ANNEX_HDM_SSD_GEOMETRY_H
 #define ANNEX_HDM_SSD_GEOMETRY_H
 
 #include <stdint.h>
 
-#define SSD_PAGES_MAX (1ull << 31) /* of flash */
+#define SSD_PAGES_MAX (1ull << 31) /* pages of flash */
 
 /**
  * struct ssd_geometry - Flash, from its channels down to its pages.
- * @channels: buses, each for itself.
- * @dies: on each channel; a die does one thing at a time.
- * @planes: of each die; garbage collection stays inside one.
- * @blocks: of each plane; a block is erased as a whole.
- * @pages: of each block, programmed one after the other.
- * @page: bytes, a power of two from 512 to 65536.
+ * @channels: independent buses.
+ * @dies: dies of a channel; a die executes one operation at a time.
+ * @planes: planes of a die; garbage collection stays within a plane.
+ * @blocks: blocks of a plane; a block is erased as a whole.
+ * @pages: pages of a block, programmed in order.
+ * @page: bytes of a page, a power of two from 512 to 65536.
  */
 struct ssd_geometry {
 	uint32_t channels, dies, planes, blocks, pages, page;
@@ -32,7 +32,7 @@ static inline uint32_t ssd_blocks(const struct ssd_geometry *g)
 	return ssd_planes(g) * g->blocks;
 }
 
-/* Neighbouring planes are on different channels, then on different dies of one. */
+/* Neighbouring planes are on different channels, then on different dies of a channel. */
 static inline uint32_t ssd_die(const struct ssd_geometry *g, uint32_t plane)
 {
 	return plane % (g->channels * g->dies);
@@ -44,9 +44,9 @@ static inline uint32_t ssd_channel(const struct ssd_geometry *g, uint32_t plane)
 }
 
 /*
- * ssd_geometry_check() - Whether such flash can exist, and can show @bytes with some blocks of each
- * plane to spare. Return: 0; -EINVAL, -ERANGE (too many pages), -ENOSPC (too little is spare), with
- * a line.
+ * ssd_geometry_check() - Check that flash can have this geometry, and hold @bytes with some spare
+ * blocks in each plane. Return: 0; -EINVAL, -ERANGE (too many pages), -ENOSPC (too few spare
+ * blocks), with a line.
  */
 int ssd_geometry_check(const struct ssd_geometry *g, uint64_t bytes);
 

@@ -11,12 +11,14 @@
 
 /*
  * struct group - The head of a group; its entries follow.
- * @magic: with the file's salt, so that data of a user is none.
- * @epoch: of this half. @index: in it, from 0 on.
- * @safe: as ssd_journal_last() tells it. @behind: groups right before this one that need not have
- * been on the medium then.
+ * @magic: MAGIC and the file's salt, which user data cannot imitate.
+ * @epoch: epoch of this half.
+ * @index: number in this half, from 0.
+ * @safe: as in ssd_journal_last().
+ * @behind: number of previous groups that may not have been on the medium.
  * @closed: this half is the older one; there are no entries.
- * @chain: of the entries' checksums. @crc: CRC-32C of all before it.
+ * @chain: checksum of the entries.
+ * @crc: CRC-32C of the members above.
  */
 struct group {
 	uint64_t magic, epoch, index, seq, safe, n;
@@ -26,11 +28,20 @@ struct group {
 _Static_assert(sizeof(struct group) == 64 && sizeof(struct ssd_entry) == 72, "as files have them");
 
 /*
- * struct ssd_journal - @now: the half that is written, and its @epoch. @at: where its next group
- * goes, and @index that group's number. @seq, @safe, @behind: of its last group; @syncs of the file
- * there were before that was written. @proves: it has proofs, or one does of those @behind.
- * @entries: of the next group, @n of them, with room for @room; @proofs: some are. The first 64
- * bytes are its head's.
+ * struct ssd_journal - An open journal.
+ * @now: the current half.
+ * @epoch: its epoch.
+ * @at: place of the next group.
+ * @index: number of the next group.
+ * @seq: sequence number of the last group.
+ * @safe: @safe of the last group.
+ * @behind: @behind of the last group.
+ * @syncs: syncs of the file before the last group.
+ * @proves: the last group, or one of the @behind groups, has proofs.
+ * @entries: entries of the next group, after 64 bytes for its head.
+ * @n: number of these entries.
+ * @room: entries that @entries has memory for.
+ * @proofs: some entries are proofs.
  */
 struct ssd_journal {
 	struct ssd_file *file;
@@ -52,7 +63,7 @@ uint64_t ssd_journal_group(uint64_t lines, uint64_t pages)
 	return lines / 4 + marks(pages) + 64;
 }
 
-/* All that is needed, a group, and one more that the end of the power leaves. */
+/* All entries, a group, and the group of a power cut. */
 uint64_t ssd_journal_half(uint64_t lines, uint64_t pages)
 {
 	uint64_t entries = lines + marks(pages) + 2 * ssd_journal_group(lines, pages);
@@ -94,7 +105,7 @@ static uint64_t group_bytes(const struct group *g)
 	return sizeof(*g) + g->n * sizeof(struct ssd_entry);
 }
 
-/* Entries of the group at @at, which has a head. Return: 1: they are whole; 0; or an error. */
+/* Visit the entries of the group at @at. Return: 1: they are valid; 0: invalid; or an error. */
 static int walk(struct ssd_journal *j, const struct group *g, uint64_t at,
 		int (*visit)(void *ctx, uint64_t seq, const struct ssd_entry *e), void *ctx)
 {
@@ -119,7 +130,9 @@ static int walk(struct ssd_journal *j, const struct group *g, uint64_t at,
 	return err ? err : crc == g->chain;
 }
 
-/* The group at *@at of a half, if it is a whole one with that number: 1, and *@at moves on. */
+/*
+ * Read the group at *@at of a half. Return: 1, and advance *@at, if it is valid with that number.
+ */
 static int next_group(struct ssd_journal *j, unsigned int half, uint64_t epoch, uint64_t index,
 		      uint64_t *at, struct group *g)
 {
@@ -141,13 +154,12 @@ static int next_group(struct ssd_journal *j, unsigned int half, uint64_t epoch, 
 
 static int damaged(const struct ssd_journal *j)
 {
-	return annex_fail(-EILSEQ,
-			  "%s: its journal is damaged: what was fenced last cannot be told",
+	return annex_fail(-EILSEQ, "%s: its journal is damaged: the last fenced stores are unknown",
 			  j->file->path);
 }
 
-/* A group may be torn by a power cut, but not when one behind it was written after a sync: look for
- * the head of such a one. */
+/* A power cut can tear a group, but not one before a group that was written after a sync: look for
+ * the head of such a group. */
 static int check_tail(struct ssd_journal *j)
 {
 	const uint64_t magic = MAGIC ^ j->file->salt, end = j->file->shape.half;
@@ -173,7 +185,7 @@ static int check_tail(struct ssd_journal *j)
 	return err;
 }
 
-/* Go through the groups of a half up to its end. *@closed: the other half is newer. */
+/* Read the groups of a half. *@closed: the other half is newer. */
 static int read_half(struct ssd_journal *j, unsigned int half, bool *closed)
 {
 	struct group g;
@@ -206,7 +218,7 @@ static int prove(void *ctx, uint64_t seq, const struct ssd_entry *e)
 	return holds == 1 ? 0 : holds ? holds : -ENODATA;
 }
 
-/* A group that lacks a page is none, nor will be when that page has been programmed again. */
+/* Overwrite a group with a missing page, which must stay void when the page is programmed again. */
 static int forget(struct ssd_journal *j)
 {
 	const struct group none = {0};
@@ -215,8 +227,8 @@ static int forget(struct ssd_journal *j)
 	return err ? err : ssd_file_sync(j->file);
 }
 
-/* Groups that were not on the medium when the last one was written count up to the first that
- * lacks a page. */
+/* Of the groups that were not on the medium when the last one was written, keep those before the
+ * first group with a missing page. */
 static int prove_last(struct ssd_journal *j)
 {
 	const uint64_t end = j->index, behind = j->behind;
@@ -242,7 +254,7 @@ static int prove_last(struct ssd_journal *j)
 	return is == 1 ? 0 : is ? is : damaged(j);
 }
 
-/* Epochs of both halves, 0 where there is none: the newer one counts. */
+/* Find the newer half by the epochs; 0: no epoch. */
 static int choose_half(struct ssd_journal *j, unsigned int *newer)
 {
 	uint64_t epochs[2] = {0, 0};
@@ -359,7 +371,7 @@ void ssd_journal_drop(struct ssd_journal *j)
 	j->proofs = false;
 }
 
-/* The end of a half has room for the group that closes it. */
+/* Reserve room at the end of a half for the group that closes it. */
 bool ssd_journal_fits(const struct ssd_journal *j, uint64_t more)
 {
 	uint64_t left = j->file->shape.half - j->at;
@@ -382,7 +394,7 @@ static int write_group(struct ssd_journal *j, struct group *g)
 	return ssd_file_write(j->file, half_at(j, j->now) + j->at, j->buf, group_bytes(g));
 }
 
-/* All that was written before the last sync is on the medium. */
+/* Everything written before the last sync is on the medium. */
 static int append(struct ssd_journal *j, struct group *g, bool wait)
 {
 	const uint64_t syncs = j->file->syncs;
@@ -437,7 +449,7 @@ int ssd_journal_settle(struct ssd_journal *j)
 	return err ? err : append(j, &g, true);
 }
 
-/* Whoever finds this half closed, and no other, knows that the other one is damaged. */
+/* If a half is closed and the other one is missing, the other one is damaged. */
 static int close_half(struct ssd_journal *j, unsigned int half, uint64_t at, uint64_t index)
 {
 	struct group g = {.magic = MAGIC ^ j->file->salt,
@@ -456,7 +468,7 @@ int ssd_journal_turn(struct ssd_journal *j, uint64_t seq, bool last)
 	const unsigned int older = j->now;
 	const uint64_t at = j->at, index = j->index;
 	struct group g = {.seq = seq, .safe = seq};
-	/* All that the older half has and this one has not is in flash: it is there before. */
+	/* Entries of the older half that this half lacks must be in flash before. */
 	int err = ssd_file_sync(j->file);
 
 	j->now = !older;

@@ -27,7 +27,7 @@ void ssd_log_free(struct ssd_log *l)
 	free(l->pages);
 }
 
-/* Where a line is in the index, or would be: Fibonacci hashing. */
+/* The slot of a line in the index: Fibonacci hashing. */
 static uint32_t slot_of(const struct ssd_log *l, uint64_t line)
 {
 	uint32_t slot = (uint32_t)(line * 0x9e3779b97f4a7c15ull >> 32) & l->mask;
@@ -47,7 +47,7 @@ char *ssd_log_put(struct ssd_log *l, uint64_t line, bool *again)
 	const uint32_t slot = slot_of(l, line), entry = l->n++;
 
 	*again = l->index[slot];
-	/* The older entry gives its line up after the index has been searched by it. */
+	/* Void the older entry after the search of the index, which uses its line. */
 	if (*again)
 		l->lines[l->index[slot] - 1] = SSD_NO_LINE;
 	else if (l->pages)
@@ -58,7 +58,7 @@ char *ssd_log_put(struct ssd_log *l, uint64_t line, bool *again)
 	return ssd_log_data(l, entry);
 }
 
-/* Entries behind it in the index move up, so that no search ends at the gap. */
+/* Move later entries of the index up, so that no search ends at the gap. */
 void ssd_log_drop(struct ssd_log *l, uint64_t line)
 {
 	uint32_t gap = slot_of(l, line);

@@ -17,9 +17,9 @@ static const struct {
 	struct ssd_media media;
 	const char *source;
 } kinds[] = {
-	/* Of a block of 4 KiB; it is written in place, so that nothing need be erased. */
+	/* Times of a block of 4 KiB, which is written in place, without erases. */
 	{"optane", {5000, 5000, 0, 2000000000, 0}, "P5800X: 5 to 6 us a block"},
-	/* That a read interrupts is known (Koh et al., IISWC 2019), not how long it takes. */
+	/* Reads suspend programs (Koh et al., IISWC 2019); the time is unknown. */
 	{"znand", {3000, 100000, 1000000, 1200000000, 1000}, "983 ZET: tR 3 us, tPROG 100 us"},
 	/* The artifact does not count the time of a transfer. */
 	{"ull", {3000, 80000, 1000000, RATE_MAX, 0}, "SkyByte's artifact: 3 us, 80 us, 1 ms"},
@@ -48,7 +48,7 @@ void ssd_media_slow(struct ssd_media *m, uint64_t percent, uint64_t erase)
 	m->rate = m->rate * 100 / percent;
 }
 
-/* struct text - What is left of a file, and the line that is read. */
+/* struct text - The rest of a file, and the number of the current line. */
 struct text {
 	const char *path, *at, *end;
 	unsigned int line;
@@ -65,7 +65,7 @@ static void skip_spaces(struct text *t)
 		t->at++;
 }
 
-/* Whether the line has ended, but for a comment. */
+/* Whether the rest of the line is empty or a comment. */
 static bool at_end(struct text *t)
 {
 	skip_spaces(t);
@@ -88,7 +88,7 @@ static int read_number(struct text *t, uint64_t *out)
 	return 0;
 }
 
-/* struct key - One that a file must have. @found: in its line. */
+/* struct key - A key of a file. @found: number of its line, or 0. */
 struct key {
 	const char *name;
 	uint64_t *to;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opening a backing file: flash is brought up to date with what its journal has. A power cut on the
- * way does no harm, since the journal is there until all of it is in flash.
+ * Opening a backing file: replay the journal into flash. A power cut meanwhile is harmless, since
+ * the journal is kept until all of it is in flash.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "core/log.h"
 #include "ssd.h"
 
-/* struct found - A line of the journal; @since: the turn of its group; @order: among all lines. */
+/* struct found - A line of the journal. @since: turn of its group. @order: among all lines. */
 struct found {
 	uint64_t line, since;
 	uint32_t order;
 	unsigned char data[SSD_LINE];
 };
 
-/* struct replay - @empty: of each page, the turn in which the journal last said so; 0: never. */
+/* struct replay - A replay. @empty: turn of the last mark that voids each page; 0: none. */
 struct replay {
 	struct annex_cxlssd *s;
 	struct found *lines;
@@ -77,7 +77,7 @@ static int by_line(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* Pages of which no copy in flash counts; there may be one still. */
+/* Note empty pages, of which flash may still have a copy. */
 static void take_empty(struct replay *r)
 {
 	for (uint32_t page = 0; page < ssd_pages(r->s); page++)
@@ -85,21 +85,21 @@ static void take_empty(struct replay *r)
 			r->s->empty[page / 64] |= 1ull << page % 64;
 }
 
-/* Lines from @from on that are of one page; *@to: where those of the next one begin. */
+/* Replay the lines of one page, from @from on. *@to: first line of the next page. */
 static int take_page(struct replay *r, uint32_t from, uint32_t *to)
 {
 	struct annex_cxlssd *s = r->s;
 	const uint32_t page = (uint32_t)(r->lines[from].line / s->page_lines);
 	const uint64_t since = ssd_flash_since(s->flash, page);
 	uint64_t now = 0, last = 0, done;
-	uint32_t n = 0; /* lines, each once */
+	uint32_t n = 0; /* distinct lines */
 	bool damaged;
 	int err = ssd_gather(s, page, s->page2, 0, s->page_bytes, &now, &damaged);
 
 	for (*to = from; *to < r->n && r->lines[*to].line / s->page_lines == page; ++*to) {
 		const struct found *f = &r->lines[*to];
 
-		/* Flash has it already, or it was trimmed afterwards. */
+		/* Flash has the line already, or it was trimmed later. */
 		if (f->since < since || f->since < r->empty[page])
 			continue;
 		n += !n || f->line != last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opening a CXL-SSD: what its URI says, and what its file has.
+ * Opening a CXL-SSD: parameters of its URI, and its file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 
 #define DEFAULT_SPARE 7u
 #define DEFAULT_QUEUE 64u
-#define BUFFERS_A_DIE 2u /* pages that wait to be programmed */
+#define BUFFERS_A_DIE 2u /* write buffers for each die, in pages */
 #define DRAM_MIN (1ull << 20)
 #define UNIT_MAX 4096u
 
-/* The lines of SkyByte's log go to flash when 51 % of it are full, of ByteFS's when 75 % are. */
+/* SkyByte's log is cleaned when it is 51 % full, ByteFS's when it is 75 % full. */
 static const struct {
 	const char *name;
 	uint32_t clean, part;
@@ -50,7 +50,7 @@ static int read_durable(const struct annex_uri *uri, struct ssd_config *c)
 	return 0;
 }
 
-/* A range is memory, which is mapped to be written. */
+/* A range is mapped writable. */
 static int read_readonly(const struct annex_uri *uri, bool range, struct ssd_config *c)
 {
 	bool readonly = false;
@@ -96,7 +96,7 @@ static int read_times(const struct annex_uri *uri, struct ssd_config *c)
 	int err = ssd_media_find(media ? media : "znand", &c->media);
 	uint64_t percent = 100, erase = 100;
 
-	/* SkyByte's artifact: of its index, its DRAM, and an entry of its log. */
+	/* From SkyByte's artifact: index, DRAM, and an entry of the log. */
 	c->look = 72;
 	c->dram_ns = 46;
 	c->append = 80;
@@ -156,8 +156,7 @@ static int read_uri(const struct annex_uri *uri, bool range, struct ssd_config *
 	return err ? err : read_times(uri, c);
 }
 
-/* The shape of a new file: numbers that are not given have defaults, and it has as many blocks as
- * it takes. */
+/* The shape of a new file: defaults for missing numbers, and as many blocks as needed. */
 static int shape_of(const struct ssd_config *c, struct ssd_shape *out)
 {
 	struct ssd_geometry g = {c->given.channels ?: 8, c->given.dies ?: 1,
@@ -182,7 +181,7 @@ static int shape_of(const struct ssd_config *c, struct ssd_shape *out)
 	return 0;
 }
 
-/* A URI must be right about a file that was there. */
+/* Parameters of the URI must match an existing file. */
 static int check_given(const struct annex_cxlssd *s)
 {
 	const struct ssd_geometry *g = &s->file->shape.g, *given = &s->c.given;
@@ -264,7 +263,7 @@ static int open_file(struct annex_cxlssd *s)
 	return check_given(s);
 }
 
-/* Memory of the process is gone with it, and needs no journal. */
+/* Memory of the process is not persistent, and needs no journal. */
 static int open_flash(struct annex_cxlssd *s)
 {
 	uint64_t safe;
@@ -301,7 +300,7 @@ int ssd_open(const struct annex_uri *uri, bool range, struct annex_cxlssd **out)
 		ssd_close(s);
 		return err;
 	}
-	s->c.path = NULL; /* of the URI, which goes */
+	s->c.path = NULL; /* the URI is freed */
 	s->start = annex_now();
 	*out = s;
 	return 0;
@@ -341,7 +340,7 @@ int annex_cxlssd_close(struct annex_cxlssd *s)
 
 	if (!s)
 		return 0;
-	/* A thread that is not there any more may have had the lock. */
+	/* A thread of the parent may have held the lock. */
 	if (ssd_file_forked(s->file)) {
 		ssd_close(s);
 		return 0;
@@ -349,7 +348,7 @@ int annex_cxlssd_close(struct annex_cxlssd *s)
 	pthread_mutex_lock(&s->lock);
 	if (s->journal)
 		err = ssd_flush(s, s->last);
-	/* Both halves say the same then, so that a file that was closed survives damage of one. */
+	/* Make both halves equal, so that a closed file survives damage of one. */
 	if (!err && s->journal && !s->file->readonly)
 		err = ssd_journal_all(s, true);
 	pthread_mutex_unlock(&s->lock);

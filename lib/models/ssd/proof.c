@@ -19,7 +19,7 @@ void ssd_proofs_add(struct ssd_proofs *p, const struct ssd_file *file, const str
 	p->n += p->n <= SSD_PROOFS;
 }
 
-/* The page has the bytes that its record says. */
+/* Whether the page has the checksum of its record. */
 static int is_whole(struct ssd_file *file, const struct ssd_record *r, uint32_t at)
 {
 	const uint32_t bytes = file->shape.g.page;

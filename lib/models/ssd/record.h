@@ -6,13 +6,13 @@
 #include "file.h"
 
 /*
- * struct ssd_record - Beside each flash page; all zeroes before it is programmed first.
- * @since: the turn in which the host stored what the page holds. @turn: in which it was programmed
- *	here, which is later for a copy by garbage collection.
- * @page: the logical page; with SSD_DAMAGED: not all of its bytes are those that the host stored.
- *	SSD_NO_PAGE: its bytes count no more.
- * @worn: erases of its block, when it was programmed.
- * @sum: CRC-32C of its bytes. @crc: of all before it, and of the page's place.
+ * struct ssd_record - The record of a flash page; zeroes before its first program.
+ * @since: turn of the host's store.
+ * @turn: turn of the program, later than @since for a copy by garbage collection.
+ * @page: logical page; with SSD_DAMAGED: some bytes are not the stored ones. SSD_NO_PAGE: void.
+ * @worn: erases of the block at the time of the program.
+ * @sum: CRC-32C of the bytes.
+ * @crc: CRC-32C of the members above and of the page's place.
  */
 struct ssd_record {
 	uint64_t since, turn;

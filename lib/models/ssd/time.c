@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * When requests come and are answered.
+ * Arrival and completion of requests.
  */
 #include <time.h>
 #include <annex/detail/clock.h>
 #include "ssd.h"
 
-/* A call without a time comes when the last one was answered, or really now. */
+/* The arrival of a call without a time: the last reported time, or the real time. */
 static uint64_t present(const struct annex_cxlssd *s)
 {
 	return s->c.delay ? annex_now() - s->start : s->last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Transactions: their lines are a group of the journal, and go to the log then.
+ * Transactions: their lines become a group of the journal and then go to the log.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,10 +8,14 @@
 #include "core/log.h"
 #include "ssd.h"
 
-#define FIRST 64u /* lines that a transaction has room for at first */
+#define FIRST 64u /* lines of the first allocation */
 
-/* struct annex_cxlssd_tx - @lines: that it stores, @most at most. @bytes: of each, a bit for every
- * byte that was given; the others are those that the line has when it is committed. */
+/*
+ * struct annex_cxlssd_tx - A transaction.
+ * @lines: lines that it stores.
+ * @most: lines at most.
+ * @bytes: stored bytes of each line, a bit each; the commit reads the others.
+ */
 struct annex_cxlssd_tx {
 	struct annex_cxlssd *s;
 	struct ssd_log lines;
@@ -19,7 +23,7 @@ struct annex_cxlssd_tx {
 	uint32_t most;
 };
 
-/* Room for @n lines, which is more than there is. */
+/* Grow to room for @n lines. */
 static bool make_room(struct annex_cxlssd_tx *tx, uint32_t n)
 {
 	uint64_t *bytes = reallocarray(tx->bytes, n, sizeof(*bytes));
@@ -49,7 +53,7 @@ int annex_cxlssd_begin(struct annex_cxlssd *s, struct annex_cxlssd_tx **out)
 	tx = calloc(1, sizeof(*tx));
 	if (tx) {
 		tx->s = s;
-		/* The log takes all of it at once, and so does half the journal. */
+		/* A transaction must fit in the log and in half the journal. */
 		tx->most = (uint32_t)((s->c.log < s->c.dram / 2 ? s->c.log : s->c.dram / 2) / 2 /
 				      SSD_LINE);
 	}
@@ -130,7 +134,7 @@ int annex_cxlssd_tx_write_blocks(struct annex_cxlssd_tx *tx, uint64_t at, const 
 	return annex_cxlssd_tx_write(tx, at, buf, bytes);
 }
 
-/* Lines of which only a part was given get the rest from what is there. */
+/* Read the missing bytes of partly stored lines. */
 static int complete(struct annex_cxlssd_tx *tx, struct annex_cxlssd_time *t)
 {
 	int err = 0;
@@ -160,7 +164,7 @@ static int add_all(struct annex_cxlssd_tx *tx)
 	return 0;
 }
 
-/* Pages before it are on the medium, or proofs of them in its group. */
+/* Add proofs of earlier pages that may not be on the medium to the group. */
 static int add_proofs(struct annex_cxlssd *s)
 {
 	const struct ssd_proofs *p = ssd_flash_proofs(s->flash);
@@ -179,7 +183,7 @@ static int add_proofs(struct annex_cxlssd *s)
 	return s->file->failed;
 }
 
-/* The moment in which all of it lasts, and what was done before it. */
+/* Write the group, which makes the transaction and everything before it durable. */
 static int write_group(struct annex_cxlssd_tx *tx, bool wait)
 {
 	struct annex_cxlssd *s = tx->s;
@@ -210,10 +214,10 @@ static int commit(struct annex_cxlssd_tx *tx, bool wait, struct annex_cxlssd_tim
 
 	if (!err)
 		err = complete(tx, t);
-	/* From when it lasts on nothing must fail: the log has room for all of it. */
+	/* Nothing may fail once it is durable: make room in the log first. */
 	if (!err)
 		err = ssd_make_log_room(s, tx->lines.n, t);
-	/* Stores before it last not after it. */
+	/* Earlier stores must be durable no later. */
 	if (!err)
 		err = s->journal ? write_group(tx, wait) : ssd_fence(s);
 	for (uint32_t i = 0; !err && i < tx->lines.n; i++)

@@ -20,15 +20,28 @@
 
 #define PAGE 4096u
 #define MSGS 16u
-#define MOVING 64u /* pages that are never held, so that programs get on */
+#define MOVING 64u /* pages that are never pinned, so that programs make progress */
 
 /*
- * struct window - @lock: of all that follows; the handler and callers of window_persist() take it.
- * @was: what the endpoint has of each page that is there, to tell which lines were stored.
- * @there: a bit for each page. @ring: those pages, in the order in which they came, @n of them from
- * @first on; @room: as many as there may be.
- * @held: how often each page is, @n_held of them.
- * @bell: tells the handler to end. @owner: the process that it runs in.
+ * struct window - A window.
+ * @s: the endpoint.
+ * @fd: the file of the mapping.
+ * @uffd: the userfaultfd.
+ * @bell: an eventfd that ends the handler.
+ * @base: start of the mapping.
+ * @was: the endpoint's contents of resident pages, to find stored lines.
+ * @bytes: bytes of the mapping.
+ * @lock: protects the members below; the handler and window_persist() take it.
+ * @handler: the thread that serves faults.
+ * @handles: it runs.
+ * @there: resident pages, a bit each.
+ * @ring: resident pages in order of arrival.
+ * @first: index of the first one in @ring.
+ * @n: number of resident pages.
+ * @room: resident pages at most.
+ * @held: number of pins of each page.
+ * @n_held: number of pinned pages.
+ * @owner: the process of the handler.
  */
 struct window {
 	struct annex_cxlssd *s;
@@ -60,17 +73,17 @@ static void wake(struct window *w, uint32_t page)
 	struct uffdio_range range = range_of(w, page);
 
 	if (ioctl(w->uffd, UFFDIO_WAKE, &range))
-		annex_log(ANNEX_LOG_WARNING, "cxlssd: a program is not woken: %m");
+		annex_log(ANNEX_LOG_WARNING, "cxlssd: cannot wake a program: %m");
 }
 
-/* Lines of a page that were stored go to the endpoint, runs of them at once. */
+/* Write stored lines of a page to the endpoint, in runs. */
 static int write_back(struct window *w, uint32_t page)
 {
 	const uint64_t at = (uint64_t)page * PAGE;
 	char now[PAGE], *was = w->was + at;
 	int err = 0;
 
-	/* Programs may store meanwhile: a torn line is compared with @was again later. */
+	/* Programs may store meanwhile: a later call compares a torn line with @was again. */
 	if (pread(w->fd, now, PAGE, (off_t)at) != PAGE)
 		return annex_fail(-EIO, "cxlssd: a page cannot be read: %m");
 	for (uint32_t from = 0, to; !err && from < PAGE; from = to) {
@@ -86,7 +99,7 @@ static int write_back(struct window *w, uint32_t page)
 	return err;
 }
 
-/* Programs cannot store to a page, but wait, until it is gone. */
+/* Block stores to a page until it is evicted. */
 static int protect(struct window *w, uint32_t page)
 {
 	struct uffdio_writeprotect wp = {range_of(w, page), UFFDIO_WRITEPROTECT_MODE_WP};
@@ -97,7 +110,7 @@ static int protect(struct window *w, uint32_t page)
 	return 0;
 }
 
-/* The page that came first of those that may go; it leaves the ring. */
+/* Take the oldest page that is not pinned out of the ring. */
 static uint32_t next_victim(struct window *w)
 {
 	uint32_t page = w->ring[w->first];
@@ -128,20 +141,19 @@ static int evict(struct window *w)
 	return 0;
 }
 
-/* The page is lost to those that touch it, or they end with a SIGBUS: it is behind the end of an
- * empty file then. */
+/* Make the page poison, or else map it beyond the end of an empty file: accesses raise SIGBUS. */
 static void give_up(struct window *w, uint32_t page)
 {
 	int fd;
 
-	annex_log(ANNEX_LOG_ERROR, "cxlssd: bytes %llu to %llu cannot be had: %s", (ull)page * PAGE,
+	annex_log(ANNEX_LOG_ERROR, "cxlssd: cannot read bytes %llu to %llu: %s", (ull)page * PAGE,
 		  (ull)page * PAGE + PAGE, annex_last_error());
 	if (annex_mapping_poison(w->base + (uint64_t)page * PAGE))
 		return;
 	fd = memfd_create("annex-lost", MFD_CLOEXEC);
 	if (fd < 0 || mmap(w->base + (uint64_t)page * PAGE, PAGE, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
-		annex_log(ANNEX_LOG_ERROR, "cxlssd: who touches them hangs: %m");
+		annex_log(ANNEX_LOG_ERROR, "cxlssd: accesses to them hang: %m");
 	if (fd >= 0)
 		close(fd);
 }
@@ -167,7 +179,7 @@ static int bring(struct window *w, uint32_t page)
 	return 0;
 }
 
-/* Another thread's touch may have brought the page already, or one may have made it go. */
+/* The page may have come or gone meanwhile by a fault of another thread. */
 static void fault(struct window *w, uint64_t addr, bool protected)
 {
 	const uint32_t page = (uint32_t)((addr - (uintptr_t)w->base) / PAGE);
@@ -178,7 +190,7 @@ static void fault(struct window *w, uint64_t addr, bool protected)
 		give_up(w, page);
 		wake(w, page);
 	} else if (there && protected) {
-		/* It was to go, and could not. */
+		/* Its eviction failed. */
 		if (ioctl(w->uffd, UFFDIO_WRITEPROTECT, &open))
 			wake(w, page);
 	} else if (there || protected) {
@@ -249,7 +261,7 @@ static int start(struct window *w)
 	w->bell = eventfd(0, EFD_CLOEXEC);
 	if (!w->was || !w->there || !w->ring || !w->held || w->bell < 0)
 		return annex_fail(-ENOMEM, "cxlssd: out of memory");
-	/* A child would see pages that are not there as zeroes. */
+	/* A child would read pages that are not resident as zeroes. */
 	if (madvise(w->base, w->bytes, MADV_DONTFORK))
 		return annex_fail(-errno, "cxlssd: %m");
 	err = watch(w);
@@ -321,7 +333,7 @@ int window_hold(struct window *w, uint64_t at, uint64_t len)
 		more += !w->held[page];
 		fits &= w->held[page] < UINT16_MAX;
 	}
-	/* With all pages at once none ever goes. */
+	/* If all pages fit, none is ever evicted. */
 	fits &= w->room == w->bytes / PAGE || w->n_held + more + MOVING <= w->room;
 	for (uint64_t page = first; fits && page < end; page++)
 		w->n_held += !w->held[page]++;
@@ -350,7 +362,7 @@ int window_close(struct window *w)
 {
 	int err = 0;
 
-	/* A child of fork() has neither the pages nor the handler, which may have had the lock. */
+	/* A child of fork() has neither the pages nor the handler, which may have held the lock. */
 	if (w->owner != getpid()) {
 		stop(w);
 		return 0;
