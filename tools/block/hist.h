@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often which latency: classes of about 3 %, in a fixed table.
+ * A histogram of latencies: classes of about 3 %, in a fixed table.
  */
 #ifndef TOOLS_BLOCK_HIST_H
 #define TOOLS_BLOCK_HIST_H

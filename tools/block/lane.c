@@ -8,12 +8,12 @@
 #include "tools/common/error.h"
 #include "lane.h"
 
-#define SPINS 256u       /* looks in vain, then the thread lets others run */
+#define SPINS 256u       /* polls in vain before the thread yields */
 #define NAP_SPINS 2u     /* the same, if it is to sleep */
-#define ALL_EVERY 8u     /* looks in vain, then one for commands that overtook others */
-#define CLOCK_EVERY 512u /* looks in vain between two at the clock; a nap takes as long as many */
+#define ALL_EVERY 8u     /* polls in vain before one for commands that overtook others */
+#define CLOCK_EVERY 512u /* vain polls between two looks at the clock; a sleep counts as many */
 #define NAP_LOOKS 16u
-#define DOZE_MS 20u /* in vain for so long: sleep rather than spin */
+#define DOZE_MS 20u /* polling in vain for so long: sleep */
 
 /* Build commands for all free slots. Return: whether there are more to come. */
 static bool refill(struct lane *l, const struct lane_job *job, uint32_t block)
@@ -96,8 +96,8 @@ static void land(struct lane *l, uint32_t slot, uint32_t before)
 }
 
 /*
- * Take the results that are there. Most commands complete in their order: unless @all, the search
- * ends where as many have been found as were delivered. Return: how many, or an error.
+ * Take the results that have arrived. Most commands complete in order: unless @all, the search ends
+ * where as many have been found as were delivered. Return: number of results, or an error.
  */
 static int collect(struct lane *l, const struct lane_job *job, bool all)
 {
@@ -128,8 +128,7 @@ static int collect(struct lane *l, const struct lane_job *job, bool all)
 	return err ? err : found;
 }
 
-/* After an error: every command comes to its end, since the device may write its buffer until then.
- */
+/* After an error: wait for every command, as the device may write its buffer until then. */
 static void drain(struct lane *l)
 {
 	uint64_t deadline = annex_deadline_ms(annex_dev_timeout_ms(l->dev));
@@ -149,8 +148,8 @@ static void drain(struct lane *l)
 }
 
 /*
- * Nothing has come for long: sleep until the oldest command completes, or the library finds that
- * the controller has failed. Return: how many were taken, or an error.
+ * No completion for long: sleep until the oldest command completes, or the library finds that the
+ * controller has failed. Return: number of results taken, or an error.
  */
 static int doze(struct lane *l, const struct lane_job *job, uint64_t late)
 {
@@ -172,8 +171,8 @@ static int doze(struct lane *l, const struct lane_job *job, uint64_t late)
 }
 
 /*
- * Nothing has come, for the @idle-th time in a row. *@since: when that began; 0: not told yet.
- * Return: how many commands have been taken after all, or an error.
+ * No completion, for the @idle-th time in a row. *@since: when that began; 0: not known yet.
+ * Return: number of results taken after all, or an error.
  */
 static int rest(struct lane *l, const struct lane_job *job, unsigned int idle, uint64_t *since)
 {

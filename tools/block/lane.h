@@ -42,7 +42,7 @@ struct lane {
 	uint32_t *ready_slots, *free;
 	uint32_t n_ready, n_flights, n_free, oldest, newest;
 	bool alone;
-	uint32_t nap_ns; /* how long to sleep when nothing has come; 0: spin */
+	uint32_t nap_ns; /* time to sleep when no command has completed; 0: spin */
 	bool timed;      /* the moments of submission and completion are wanted */
 };
 

@@ -18,7 +18,7 @@ static int lane_init(struct lane *l, const struct lanes *ls, unsigned int i,
 	l->qp = annex_dev_qp_at(ls->dev, i % ls->queues);
 	l->depth = o->depth;
 	l->size = o->size;
-	/* Small commands share a page: that is less for an IOMMU to know. */
+	/* Small commands share a page, so an IOMMU needs fewer mappings. */
 	l->stride = o->size < PAGE ? o->size : (o->size + PAGE - 1) / PAGE * PAGE;
 	l->nap_ns = o->nap_us * 1000;
 	l->alone = o->threads <= ls->queues;
@@ -80,7 +80,7 @@ int lanes_open(struct lanes *ls, const char *uri, const struct lanes_opts *o)
 		if (err)
 			err_lib(err, "%s cannot use %llu bytes of memory", uri, (ull)ls->bytes);
 	}
-	/* Counted first: what a failed one has got is freed too. */
+	/* Counted first, so that resources of a failed lane are freed too. */
 	while (!err && ls->n < o->threads) {
 		ls->n++;
 		err = lane_init(&ls->lane[ls->n - 1], ls, ls->n - 1, o);

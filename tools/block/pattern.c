@@ -56,7 +56,7 @@ uint32_t pattern_check(const void *buf, uint64_t sector, uint32_t count, uint64_
 	return count;
 }
 
-/* Words of @w that are as they should be, from the front and from the back; and all of them. */
+/* Correct words of @w: from the front, from the back, and all of them. */
 struct match {
 	unsigned int front, back, all;
 };

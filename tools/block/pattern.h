@@ -29,8 +29,8 @@ static inline uint64_t pattern_sum(uint64_t sector, uint64_t seed)
 }
 
 /*
- * pattern_stamped() - Whether the stamp of a sector is right: first, second and last word. It tells
- * sectors that are misplaced, old, or partly written, but not a flipped bit in other words.
+ * pattern_stamped() - Whether the stamp of a sector is right: first, second and last word. It
+ * detects sectors that are misplaced, old, or partly written, but not a flipped bit in other words.
  */
 static inline bool pattern_stamped(const void *data, uint64_t sector, uint64_t seed)
 {

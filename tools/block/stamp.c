@@ -49,8 +49,7 @@ static uint64_t order_at(const struct order *o, uint64_t i)
 {
 	if (o->kind != ORDER_RANDOM)
 		return o->kind == ORDER_UP ? i : o->n - 1 - i;
-	/* It may leave the range, but on its way it comes back: fewer than four steps on average.
-	 */
+	/* It may leave the range; fewer than four steps on average lead back. */
 	do
 		i = shuffle(o, i);
 	while (i >= o->n);
@@ -60,8 +59,9 @@ static uint64_t order_at(const struct order *o, uint64_t i)
 #define MIB (1024u * 1024u)
 
 /*
- * struct pass - What the threads share. @next: place in the order that is to be worked on.
- * @done: bytes that are through.
+ * struct pass - State shared by the threads.
+ * @next: next place in the order.
+ * @done: bytes done.
  */
 struct pass {
 	struct lanes *ls;
@@ -86,8 +86,7 @@ int stamp_wrong(const struct lanes *ls, const struct lane_flight *f, const void 
 		       annex_dev_uri(ls->dev), lba, sector * PATTERN_SECTOR, why);
 }
 
-/* Data of an earlier command in the buffer shall not pass for data that the device did not
- * bring. */
+/* Old data in the buffer must not pass for data that the device failed to write. */
 static void spoil(void *data, uint32_t len)
 {
 	for (uint32_t at = 0; at < len; at += PATTERN_SECTOR)

@@ -124,8 +124,7 @@ static int make_cache(struct storage *s, const struct storage_opts *o, uint64_t 
 	return err ? err_lib(err, "cannot make the cache") : 0;
 }
 
-/* One range for all caches of a command, since each numa: URI that is opened is memory of its own.
- */
+/* One range for all caches of a command: each open numa: URI is memory of its own. */
 static struct annex_hdm *shared;
 static unsigned int sharers;
 

@@ -14,8 +14,7 @@
 /* input_file() - Open a regular file, which can be read twice. NULL, with the line set. */
 FILE *input_file(const char *path);
 
-/* input_stream() - Open a file that is read once, or a pipe; "-" is stdin. NULL, with the line set.
- */
+/* input_stream() - Open a file to read once, or a pipe; "-" is stdin. NULL, with the line set. */
 FILE *input_stream(const char *path);
 
 /* input_await() - On a terminal, say that @path is a pipe, whose opening may take a while. */

@@ -34,8 +34,7 @@ static uint64_t number_in(const char *path)
 	return is ? n : UINT64_MAX;
 }
 
-/* Least of a group and its ancestors. In a container the path may be relative to the host's root.
- */
+/* Least of a group and its ancestors. A container may see a path relative to the host's root. */
 static uint64_t least(const struct hierarchy *h, const char *group)
 {
 	char at[PATH_MAX], path[2 * PATH_MAX];

@@ -110,8 +110,7 @@ int newfile_close(struct newfile *n, unsigned int count, int err)
 
 	for (unsigned int i = 0; i < count; i++)
 		err = finish(&n[i], err);
-	/* Files of one set get their names together: no signal and no other command comes between.
-	 */
+	/* Files of one set get their names together, without a signal or command between. */
 	cleanup_hold();
 	if (!err && count > 1 && n[0].temp.path)
 		err = claim_dir_of(n[0].path, &dir);

@@ -14,7 +14,11 @@
 
 #define CHUNK (256u << 10)
 
-/* struct reader - @next: the first line not read yet. @cr: it ended with a CR. */
+/*
+ * struct reader - A file that is read.
+ * @next: the first line not read yet.
+ * @cr: it ended with a CR.
+ */
 struct reader {
 	struct records *r;
 	unsigned int fields;

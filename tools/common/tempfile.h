@@ -19,8 +19,7 @@ struct tempfile {
 	int fd;
 };
 
-/* tempfile_open() - Begin one for @path. 0, or -errno with the line set: nothing is to be closed.
- */
+/* tempfile_open() - Begin one for @path. 0, or -errno with the line set, and nothing to close. */
 int tempfile_open(struct tempfile *t, const char *path);
 
 /* tempfile_uses() - A path by which this process opens the file before it has a name; free() it. */

@@ -37,8 +37,11 @@ struct flight {
 };
 
 /*
- * struct engine - @ready: commands of @waiting, @n_ready of them, not submitted yet. @flight: those
- * that are, the oldest first. @ended: what getevents() has found, for event().
+ * struct engine - A job's device.
+ * @ready: commands of @waiting that are not submitted yet.
+ * @n_ready: number of them.
+ * @flight: submitted commands, the oldest first.
+ * @ended: completions that getevents() found, for event().
  */
 struct engine {
 	struct annex_dev *dev;

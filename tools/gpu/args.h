@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernels of the programs, by number, and what each is called with.
+ * The kernels of the programs, by number, and their arguments.
  *
  * Their bodies are in k_*.h, as functions of one thread that compile for a GPU and for a host;
  * kernels.cu makes GPU kernels of them. Hosts include this file only. Pointers are to GPU memory.
@@ -62,7 +62,7 @@ struct gpu_result {
 	uint64_t done;
 };
 
-/* Element @i of everything that is written to be read again. */
+/* Element @i of the data that is written and read back. */
 static inline ANNEX_HD uint64_t gpu_pattern(uint64_t seed, uint64_t i)
 {
 	uint64_t state = seed + i * 0x9e3779b97f4a7c15ull;
@@ -113,7 +113,7 @@ struct gpu_args_submit {
 
 /*
  * struct gpu_null - A queue as the null controller sees it.
- * @commands: how many there will be.
+ * @commands: number of commands to come.
  */
 struct gpu_null {
 	struct annex_sqe *sq;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The measurements of annex bench cuda. All data that is read is verified: -EBADMSG when it is
- * wrong.
+ * The measurements of annex bench cuda. All data read is verified: -EBADMSG when it is wrong.
  */
 #ifndef TOOLS_GPU_BENCH_H
 #define TOOLS_GPU_BENCH_H
@@ -53,7 +52,7 @@ void bench_add(struct gpu_bench *b, const char *key, const char *label, double v
 /* Each: 0, or -errno with the line set. */
 int bench_queues(struct gpu_bench *b); /* against a null controller: the host's, and a kernel's */
 int bench_cold(struct gpu_bench *b);   /* misses of 512 bytes, 4 KiB, 8 KiB */
-int bench_hot(struct gpu_bench *b);    /* lines, and elements at random, that are there */
+int bench_hot(struct gpu_bench *b);    /* cached lines, and random elements of them */
 
 /* bench_median() - Of three. */
 double bench_median(const double v[3]);

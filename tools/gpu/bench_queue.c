@@ -85,7 +85,7 @@ static void fresh(char *image, char *there, const struct layout *l, uint32_t dep
 	qp->qid = qid;
 	qp->stall_ns = STALL_MS * ANNEX_NSEC_PER_MSEC;
 	qp->state = ANNEX_QP_LIVE;
-	sq_seq[depth - 1] = UINT64_MAX; /* freed one late: not before the head moves */
+	sq_seq[depth - 1] = UINT64_MAX; /* freed one entry late: when the head moves */
 }
 
 static void queues_free(struct gpu_bench *b, struct queues *q)
@@ -192,7 +192,7 @@ static void *host_submit(void *arg)
 	return NULL;
 }
 
-/* One of the processors is the controller's; the others are threads that use it. */
+/* One processor is for the controller; the others run threads that use it. */
 static unsigned int host_threads(const struct gpu_bench *b)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN) - 1;
@@ -229,7 +229,7 @@ static int proxy_alone(struct gpu_bench *b, double *rate)
 		   : 0;
 }
 
-/* All commands have ended well, or the errno of why not. */
+/* 0 if all commands succeeded, or the errno of the failure. */
 static int all_done(struct gpu_bench *b, struct gpu_result *r, const char *who)
 {
 	uint64_t want = queues_threads(b) * b->each;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex bench cuda: what GPU threads get out of queues and of the cache in GPU memory.
+ * annex bench cuda: queue pairs and the cache in GPU memory, used by GPU threads.
  */
 #include <errno.h>
 #include <string.h>

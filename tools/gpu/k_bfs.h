@@ -103,8 +103,7 @@ static inline ANNEX_HD void gpu_body_bfs(const struct gpu_args_bfs *b, struct gp
 		uint64_t take = 0;
 		uint32_t v;
 
-		/* Lists differ in length: warps take vertices one by one. Relaxed: only a number.
-		 */
+		/* Lists differ in length: warps take single vertices. Relaxed: only a number. */
 		if (!annex_lane())
 			take = annex_local_add(&b->f->hand, 1, ANNEX_RELAXED);
 		annex_warp_sync(GPU_WARP_ALL);

@@ -14,7 +14,7 @@ struct gpu_pair {
 	uint64_t v[2];
 } __attribute__((aligned(16)));
 
-/* A warp takes every so manieth line of an array. */
+/* Warps take the lines of an array in turns. */
 struct gpu_stride {
 	uint64_t per_line;
 	uint64_t line; /* the first */
@@ -69,7 +69,7 @@ static inline ANNEX_HD void gpu_body_fill(const struct gpu_args_lines *a, struct
 	}
 }
 
-/* Words of a line that are not as they were written. */
+/* Words of a line that differ from the written ones. */
 static inline ANNEX_HD int gpu_check_line(const struct gpu_args_lines *a, uint64_t i,
 					  uint64_t *wrong)
 {

@@ -67,8 +67,8 @@ int sssp_run(struct edges *e, uint32_t source, uint64_t delta, struct sssp *r);
 void sssp_free(struct sssp *r);
 
 /*
- * Independent serial versions over edges read into memory: 0 if the result agrees, -EBADMSG and
- * the line set if not, other errnos if it could not be told.
+ * Independent serial versions over edges read into memory: 0 if the result agrees, -EBADMSG and the
+ * line set if not, other errnos if the check failed.
  */
 int verify_bfs(const struct csr *g, uint32_t source, const struct bfs *r);
 int verify_cc(const struct csr *g, const struct cc *r);

@@ -26,9 +26,9 @@ struct build_source {
 };
 
 /*
- * build_csr() - Make the rows of @d from @src. Self loops and duplicates are left out; of
- * duplicates the lightest stays. With @both every edge holds both ways. @d has its vertices and
- * flags set; free it with build_free().
+ * build_csr() - Make the rows of @d from @src. Self loops are dropped; of duplicates the lightest
+ * stays. With @both every edge goes in both directions. @d has its vertices and flags set; free it
+ * with build_free().
  */
 int build_csr(struct pool *pool, const struct build_source *src, bool both, struct csr_data *d);
 void build_free(struct csr_data *d);
@@ -49,7 +49,7 @@ struct gen {
 	uint32_t *place; /* where the permutation puts each vertex */
 };
 
-/* gen_init() - Make @g a source of edges. gen_free() - Free what that took. */
+/* gen_init() - Make @g a source of edges. gen_free() - Free its memory. */
 int gen_init(struct gen *g, struct build_source *src);
 void gen_free(struct gen *g);
 

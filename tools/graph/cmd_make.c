@@ -34,7 +34,7 @@ static int check_output(const struct make_opts *o)
 	return newfile_regular(o->output, o->overwrite);
 }
 
-/* Rows, file, report: what import and gen have in common. */
+/* Rows, file and report of import and gen. */
 static int finish(const struct make_opts *o, const struct build_source *src, bool both,
 		  struct csr_data *d)
 {

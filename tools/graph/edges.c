@@ -68,7 +68,7 @@ static int cut_blocks(struct edges *e, const struct storage_opts *so)
 	return 0;
 }
 
-/* All of it in the cache, from which the counters begin. */
+/* Load all of it into the cache; the counters begin afterwards. */
 static int warm(struct edges *e)
 {
 	uint64_t lines = (e->g->size + e->line - 1) / e->line;

@@ -32,7 +32,7 @@ enum edges_mechanisms { EDGES_NONE, EDGES_CACHE, EDGES_COALESCE, EDGES_REUSE, ED
 struct edges_opts {
 	int access;     /* enum edges_access */
 	bool random;    /* tell the kernel that a mapping is accessed at random */
-	bool cold;      /* have the page cache drop the file first */
+	bool cold;      /* drop the file from the page cache first */
 	bool warm;      /* have all in the cache first */
 	int mechanisms; /* enum edges_mechanisms */
 };
@@ -66,7 +66,7 @@ struct edges {
 typedef void (*edges_visit)(void *ctx, unsigned int thread, uint32_t v, const uint32_t *ids,
 			    const uint32_t *weights, uint64_t n);
 
-/* edges_open() - Get at the edges of @g. edges_close() - Release what that took. */
+/* edges_open() - Open the edges of @g. edges_close() - Close them. */
 int edges_open(struct edges *e, const struct csr *g, struct pool *pool,
 	       const struct edges_opts *opts, const struct storage_opts *so);
 int edges_close(struct edges *e);

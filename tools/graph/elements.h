@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Elements of the edges' arrays, brought by BaM's mechanisms or without some of them, so that it
- * can be told what each is worth (BaM's figure 8).
+ * Elements of the edges' arrays, read with all of BaM's mechanisms or with some, to measure the
+ * effect of each (BaM's figure 8).
  */
 #ifndef TOOLS_GRAPH_ELEMENTS_H
 #define TOOLS_GRAPH_ELEMENTS_H
@@ -21,8 +21,8 @@ struct elements {
 };
 
 /*
- * elements_open() - For one array of @e; the memory lasts until elements_close(), which lets its
- * line go as well. 0 or -errno with the line set.
+ * elements_open() - Begin with array @a of @e; elements_close() frees the memory and releases the
+ * line. 0 or -errno with the line set.
  */
 int elements_open(struct elements *el, struct edges *e, const struct annex_array *a);
 void elements_close(struct elements *el, struct edges *e);

@@ -135,7 +135,7 @@ static int idmap_sort(struct idmap *m, uint32_t **rank)
 		r[m->slot[probe(m, sorted[i])] - 1] = (uint32_t)i;
 	free(m->ids);
 	m->ids = sorted;
-	/* The slots speak of the old numbers, so they end here. */
+	/* The slots have the old numbers, so they end here. */
 	free(m->slot);
 	m->slot = NULL;
 	m->room = m->slots = 0;

@@ -65,7 +65,7 @@ static int check_opts(struct run *run)
 	return err;
 }
 
-/* The vertex of the highest degree is a fair place to start from when none is named. */
+/* The default source is the vertex of the highest degree. */
 static int find_source(struct run *run)
 {
 	const struct csr *g = &run->g;

@@ -53,7 +53,7 @@ int run_graph(const struct algorithm *a, int argc, char **argv);
 void run_report_vertex(struct run *run, struct out *out, const char *key, const char *label,
 		       uint32_t v);
 
-/* on_gpu.c: gpu_check() - -EINVAL for options that say nothing to a GPU. */
+/* on_gpu.c: gpu_check() - -EINVAL for options that do not apply to a GPU. */
 int gpu_check(const struct run *run);
 
 /* gpu_search() - The search and its rows; the result is in run->r.bfs, to be freed in any case. */

@@ -26,8 +26,8 @@ struct sweep {
 };
 
 /*
- * The wanted lists of a block, one after the other, or what of them lies in the block: edges
- * [@from, @to) of vertex @v.
+ * The wanted lists of a block, one after the other, or their part in the block: edges [@from, @to)
+ * of vertex @v.
  */
 struct part {
 	uint64_t first, end; /* edges of the block */
@@ -79,8 +79,8 @@ static void send_ahead(struct sweep *s, struct edges_lane *lane)
 }
 
 /*
- * Adds bytes of the file to the ranges to be read ahead; returns how many lines came with them.
- * @last: the range that was added to before, of the same section.
+ * Add bytes of the file to the ranges to be read ahead. @last: the range that was added to before,
+ * of the same section. Return: number of lines added.
  */
 static uint64_t add_range(struct sweep *s, struct edges_lane *lane, unsigned int *last,
 			  uint64_t from, uint64_t to)
@@ -106,7 +106,7 @@ static uint64_t add_range(struct sweep *s, struct edges_lane *lane, unsigned int
 	return (end - start) / line;
 }
 
-/* The lines that block @b needs, put in line to be read; 0 if it holds nothing wanted. */
+/* Queue the lines that block @b needs for reading; 0 if it has no wanted list. */
 static uint64_t look_ahead(struct sweep *s, struct edges_lane *lane, uint64_t b)
 {
 	const struct csr_header *h = &s->e->g->h;
@@ -126,7 +126,7 @@ static uint64_t look_ahead(struct sweep *s, struct edges_lane *lane, uint64_t b)
 			lines += add_range(s, lane, &lane->last_weights, w + p.from * 4,
 					   w + p.to * 4);
 	}
-	/* A block that adds no lines has come with others' already. */
+	/* A block that adds no lines was read with other blocks. */
 	return lines ? lines : found;
 }
 

@@ -16,7 +16,11 @@
 #define BLOCK 4096u
 #define CHECK_EVERY 4096u /* random loads between two looks at the clock */
 
-/* struct job - @done: bytes, or loads, of all threads. @stop: the chain is at its end. */
+/*
+ * struct job - A measurement.
+ * @done: bytes, or loads, of all threads.
+ * @stop: the chain is at its end.
+ */
 struct job {
 	const struct memory *m;
 	int (*work)(struct job *j, unsigned int id, unsigned int n);
@@ -174,7 +178,7 @@ static int follow(struct job *j, uint64_t lines)
 	return 0;
 }
 
-/* The chain is in the first half; the second is what the others load. */
+/* The chain is in the first half; other threads load the second. */
 static int chase(struct job *j, unsigned int id, unsigned int n)
 {
 	uint64_t lines = j->m->bytes / LINE / 2;

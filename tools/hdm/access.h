@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How fast memory is: loads, stores, copies, chains of pointers. All data that is read is checked.
+ * How fast memory is: loads, stores, copies, chains of pointers. All data read is checked.
  */
 #ifndef TOOLS_HDM_ACCESS_H
 #define TOOLS_HDM_ACCESS_H
@@ -17,9 +17,13 @@ struct memory {
 };
 
 /*
- * struct access - Measured: bytes a second, of all threads; 8-byte loads at random places, of all
- * threads a second; seconds for each load whose address is what the one before it found, alone, and
- * beside threads that load all they can.
+ * struct access - Results.
+ * @load: bytes per second of all threads.
+ * @store: likewise.
+ * @copy: likewise.
+ * @random: random 8-byte loads per second of all threads.
+ * @latency: seconds of a dependent load, with no other thread loading.
+ * @loaded: the same while other threads load.
  */
 struct access {
 	double load, store, copy;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex bench hdm: what loads, stores, copies and pieces of a memory range cost, and what the same
- * costs in ordinary memory.
+ * annex bench hdm: the cost of loads, stores, copies and pieces in a memory range and in ordinary
+ * memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -138,7 +138,7 @@ static const struct cli_option options[] = {
 	CLI_JSON(struct bench, json),
 	{0}};
 
-/* Both are measured alike, in turns of one and the other. */
+/* Range and ordinary memory are measured in turns. */
 static int measure(const struct bench *b, struct annex_hdm *h, struct pool *pool, char *dram,
 		   char *range, struct result *r)
 {
@@ -157,7 +157,7 @@ static int measure(const struct bench *b, struct annex_hdm *h, struct pool *pool
 	return err;
 }
 
-/* A figure of both, and how the range compares. */
+/* A figure of both, and their ratio. */
 static void both(struct out *out, const char *key, const char *label, double mine, double theirs,
 		 const char *(*show)(double value, char buf[OUT_SIZE]))
 {

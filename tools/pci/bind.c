@@ -17,7 +17,11 @@
 #include "tools/common/sysfs.h"
 #include "users.h"
 
-/* struct bind_job - @pick: @n devices of @list, each once. */
+/*
+ * struct bind_job - The devices of a command.
+ * @pick: devices of @list, each once.
+ * @n: number of them.
+ */
 struct bind_job {
 	char **addrs;
 	unsigned int n_addrs;

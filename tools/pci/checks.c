@@ -281,8 +281,11 @@ static void check_generic(struct checks *c)
 		checks_mend(c, "sudo annex ...");
 }
 
-/* struct remote - Controllers that other machines offer: how many, and how many are connected now.
- * @lost: one that is not; @patient: one whose loss the kernel never gives up on. */
+/*
+ * struct remote - Controllers of other machines: @all of them, and @live ones.
+ * @lost: one that is not connected, in @state.
+ * @patient: one whose loss the kernel never gives up on.
+ */
 struct remote {
 	unsigned int all, live;
 	char lost[NAME], state[NAME], patient[NAME];

@@ -29,8 +29,7 @@ struct checks {
 	struct check check[CHECKS];
 };
 
-/* checks_add() - One finding, with its meaning as a format. checks_mend() - How to mend the last.
- */
+/* checks_add() - A finding, its meaning as a format. checks_mend() - How to mend the last one. */
 void checks_add(struct checks *c, const char *device, const char *name, enum check_state state,
 		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void checks_mend(struct checks *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

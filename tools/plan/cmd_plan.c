@@ -70,7 +70,7 @@ static int write_plan(const struct annex_plan *plan, struct newfile *file)
 	return err ? err_lib(err, "%s", file->path) : 0;
 }
 
-/* Make the files that were asked for beside the report: all of them, or none. */
+/* Make the requested files: all of them, or none. */
 static int make_files(const struct plan_opts *o, const struct work *w,
 		      const struct annex_plan *plan, const struct outcome *outcome,
 		      const struct annex_sim_sample *samples)

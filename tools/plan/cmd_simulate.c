@@ -47,7 +47,7 @@ static int parse_noise(void *noise, const char *opt, char *arg)
 	return 0;
 }
 
-/* The library's, and one word for all of them. */
+/* The library's policies, and a word for all of them. */
 static const char *policy_at(unsigned int i, char *summary)
 {
 	if (i && !annex_policy_at(i) && annex_policy_at(i - 1)) {

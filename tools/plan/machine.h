@@ -21,7 +21,7 @@ struct machine {
 /* A table of its options; annex_system_init() comes before them. */
 extern const struct cli_option machine_options[];
 
-/* machine_gpus() - As many GPUs as traces, unless it was told how many. */
+/* machine_gpus() - As many GPUs as traces, unless an option gives their number. */
 void machine_gpus(struct machine *m, unsigned int traces);
 
 /* machine_sets() - A bit for each number that an option of this name sets; 0: no such name. */
@@ -38,7 +38,7 @@ int machine_set(struct annex_system *sys, const char *name, const char *text, do
 /* machine_name() - The names that machine_set() takes, from 0 up to the first NULL. */
 const char *machine_name(unsigned int i);
 
-/* machine_unit() - "G", "us", or "" of what machine_set() takes and tells. */
+/* machine_unit() - The unit of the values of machine_set(): "G", "us", or "". */
 const char *machine_unit(const char *name);
 
 #endif

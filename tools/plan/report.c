@@ -15,7 +15,7 @@ static uint64_t of_ssds(const uint64_t *bytes)
 	return sum;
 }
 
-/* Bytes that flash is written for each that is sent to it; 0: none is. */
+/* Write amplification: bytes written to flash for each byte sent to it; 0: none is sent. */
 static double amplification(const struct annex_sim_result *r)
 {
 	uint64_t out = of_ssds(r->out);
@@ -23,7 +23,7 @@ static double amplification(const struct annex_sim_result *r)
 	return out ? 1 + (double)r->ssd_copied / (double)out : 0;
 }
 
-/* Years until the SSD that is written the most has taken @endurance; 0: none is written. */
+/* Years until the most written SSD has received @endurance bytes; 0: none is written. */
 static double lifetime(const struct annex_sim_result *r, double endurance)
 {
 	uint64_t most = 0;

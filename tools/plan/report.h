@@ -12,7 +12,7 @@
 /* 30 drive writes a day for five years, of the 3.2 TB of G10's SSD (section 7.7). */
 #define REPORT_ENDURANCE (30.0 * 5 * 365 * 3.2e12)
 
-/* report_outcome() - All of one outcome; an SSD can be written @endurance bytes. */
+/* report_outcome() - All of one outcome; @endurance: bytes that can be written to an SSD. */
 void report_outcome(struct out *out, const struct outcome *o, const struct work *w,
 		    const struct annex_system *sys, double endurance);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Policies on machines that differ: every combination of the values of some options (G10 figures 15
+ * Policies on different machines: every combination of the values of some options (G10 figures 15
  * to 18).
  */
 #ifndef TOOLS_PLAN_SWEEP_H
@@ -50,8 +50,8 @@ int sweep_policies(struct sweep *s, const char *names);
 extern const struct cli_list sweep_keys;
 
 /*
- * sweep_add() - Read "KEY=VALUE,... KEY=VALUE,...", none of which sets what options have @given
- * already. sweep_word() - Whether @word begins like one.
+ * sweep_add() - Read "KEY=VALUE,... KEY=VALUE,...", of options that are not in @given.
+ * sweep_word() - Whether @word begins so.
  */
 int sweep_add(struct sweep *s, const char *words, uint32_t given);
 bool sweep_word(const char *word);

@@ -8,7 +8,11 @@
 /* As many as a screen shows: an iteration may have a hundred thousand kernels. */
 #define BINS 500
 
-/* struct bins - The iteration in equal parts. @live, @used: the most in each. */
+/*
+ * struct bins - The iteration in equal parts.
+ * @live: most live bytes in each.
+ * @used: most bytes in use in each.
+ */
 struct bins {
 	double length; /* nanoseconds of a part */
 	uint64_t live[BINS], used[BINS];

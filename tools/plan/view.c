@@ -10,15 +10,19 @@
 #define PARTS 16 /* of the iteration */
 #define NAME 33  /* bytes of a kernel's name in a table */
 
-/* struct journey - @leaves: the first step that takes some of a tensor away; @returns: the next one
- * that brings some back, maybe of the next iteration. NULL: none. @out, @in: bytes in an iteration.
+/*
+ * struct journey - Movements of a tensor.
+ * @leaves: the first step that takes some of it away; NULL: none.
+ * @returns: the next step that brings some back, maybe in the next iteration; NULL: none.
+ * @out: bytes that leave in an iteration.
+ * @in: bytes that return in an iteration.
  */
 struct journey {
 	const struct annex_plan_step *leaves, *returns;
 	uint64_t out, in;
 };
 
-/* struct part - Kernels that start in a part of the iteration, and what moves meanwhile. */
+/* struct part - Kernels that start in a part of the iteration, and bytes that move meanwhile. */
 struct part {
 	uint32_t first, n;
 	uint64_t start, end, gpu, in, out, stalled;

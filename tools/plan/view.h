@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A plan beside its trace: how fast it runs, what moves when, and its biggest tensors.
+ * A plan with its trace: how fast it runs, its movements over time, and its biggest tensors.
  */
 #ifndef TOOLS_PLAN_VIEW_H
 #define TOOLS_PLAN_VIEW_H
@@ -34,8 +34,10 @@ void view_close(struct view *v);
 void view_report(const struct view *v, struct out *out);
 void view_print(const struct view *v);
 
-/* view_clean() - @text for a terminal, up to @room: a hostile file's names do not write there what
- * they like. */
+/*
+ * view_clean() - @text in printable characters, up to @room: names from hostile files must not
+ * control the terminal.
+ */
 const char *view_clean(const char *text, char *buf, size_t room);
 
 #endif

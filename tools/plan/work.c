@@ -187,8 +187,7 @@ int work_policy(const struct work *w, const struct annex_system *sys,
 	err = make_plans(w, sys, policy, plans, o);
 	if (!err)
 		err = simulate(w, sys, plans, opts, o);
-	/* Nothing that a policy plans may run for ever; if it did, it would be no less infeasible.
-	 */
+	/* No plan of a policy runs for ever; if one did, it would be infeasible all the same. */
 	infeasible = err == -ENOSPC || err == -EDEADLK;
 	if (infeasible)
 		snprintf(o->reason, sizeof(o->reason), "%s", annex_last_error());

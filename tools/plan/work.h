@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Traces on a machine: one GPU each, or one trace on all of them; and what a plan or a policy makes
- * of them.
+ * Traces on a machine: one GPU each, or one trace on all of them; and the results of plans and
+ * policies.
  */
 #ifndef TOOLS_PLAN_WORK_H
 #define TOOLS_PLAN_WORK_H
@@ -25,8 +25,8 @@ int work_open(struct work *w, char *const *paths, unsigned int n);
 void work_close(struct work *w);
 
 /*
- * work_check() - Whether such a machine can exist and runs these traces. A kernel whose own tensors
- * exceed the GPU is named.
+ * work_check() - Whether such a machine can exist and run these traces. The line names a kernel
+ * whose own tensors exceed the GPU.
  */
 int work_check(const struct work *w, const struct annex_system *sys);
 
@@ -40,7 +40,7 @@ const char *work_policy_at(unsigned int i, char *summary);
 /* work_ideal() - Seconds of the longest trace if nothing stalls. */
 double work_ideal(const struct work *w);
 
-/* work_bound() - Seconds that no plan is faster than; infinity: no plan can run. */
+/* work_bound() - Lower bound of the seconds of an iteration; infinity: no plan can run. */
 int work_bound(const struct work *w, const struct annex_system *sys, double *seconds);
 
 /*

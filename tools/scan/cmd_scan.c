@@ -56,7 +56,7 @@ static int name_columns(struct query *q, struct scan_opts *o)
 	return 0;
 }
 
-/* In as few digits as tell it from every other number; NaN has no sign for us. */
+/* In the fewest digits that distinguish it from other numbers; NaN has no sign. */
 static void real_text(double d, char *buf, size_t size)
 {
 	for (int digits = 15; digits <= 17; digits++) {
@@ -86,7 +86,7 @@ static json_t *real_json(double d)
 	return isfinite(d) ? json_real(d) : json_null();
 }
 
-/* An integer beyond the 64 bits of JSON libraries goes as a string, which loses no digit. */
+/* An integer beyond the 64 bits of JSON libraries is a string, which loses no digit. */
 static json_t *sum_json(const struct query_column *c, const char *text)
 {
 	if (!query_exact(c))
@@ -199,7 +199,7 @@ static int remove_table(const char *dir)
 	return cleanup_remove(dir);
 }
 
-/* Here, so that the line names the file of the user and not the directory. */
+/* Here, so that the line names the user's file and not the directory. */
 static int check_columns(const struct query *q, const char *csv, const char *dir,
 			 const struct csv_summary *sum)
 {
@@ -221,7 +221,7 @@ static int check_columns(const struct query *q, const char *csv, const char *dir
 	return 0;
 }
 
-/* The columns go into a directory under TMPDIR, which is gone when the command ends, however. */
+/* The columns go into a directory under TMPDIR, which is removed however the command ends. */
 static int scan_csv(struct query *q, const struct scan_opts *o, struct out *out)
 {
 	const char *tmp = getenv("TMPDIR");

@@ -14,7 +14,7 @@
 
 enum kind { KIND_INT, KIND_FLOAT, KIND_TEXT };
 
-/* struct csv - @t: NULL while kinds are found out. */
+/* struct csv - @t: NULL while the types are determined. */
 struct csv {
 	struct records r;
 	struct table_writer *t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The rows are cut into blocks. A thread filters a block, has the lines of the other columns read
- * that its rows lie in, and sums the block before, whose lines have come meanwhile.
+ * The rows are cut into blocks. A thread filters a block, starts reading the lines of the other
+ * columns that have its rows, and sums the block before, whose lines have arrived meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ struct selection {
 
 struct lane {
 	struct selection sel[2];
-	int filled; /* which of them has been filtered and not summed, -1: none */
+	int filled; /* the one that has been filtered and not summed, -1: none */
 	uint64_t passed;
 };
 
@@ -256,7 +256,7 @@ int query_run(struct query *q, const struct storage_opts *so, struct pool *pool)
 	return err;
 }
 
-/* Opens column @i and checks its length against the rows known so far. */
+/* Open column @i and check its length against the rows known so far. */
 static int open_column(struct query *q, unsigned int i, const char *dir,
 		       const struct storage_opts *so)
 {

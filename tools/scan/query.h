@@ -34,8 +34,8 @@ struct query {
 };
 
 /*
- * query_open() - Open the columns of @dir that @q names. query_run() - Fill in what passed and
- * the sums. query_verify() - The same by plain reads: 0, -EBADMSG, or another errno.
+ * query_open() - Open the columns of @dir that @q names. query_run() - Count the selected rows and
+ * compute the sums. query_verify() - The same by plain reads: 0, -EBADMSG, or another errno.
  * query_close() - Release everything; @q may be zeroed.
  */
 int query_open(struct query *q, const char *dir, const struct storage_opts *so);

@@ -145,7 +145,7 @@ int table_close(struct table_writer *t, int err)
 	unsigned int named = 0;
 	int dir = -1;
 
-	/* A signal that came when only some have their names would leave them. */
+	/* A signal while only some files have their names would leave these behind. */
 	cleanup_hold();
 	/* Of two that make a table there one has all its names before the other has any. */
 	if (!err && t->dir)

@@ -121,7 +121,7 @@ static int ranges_open(const char *uri, unsigned char *buf)
 	return err ? err : annex_hdm_alloc(now.range, SELFTEST_AREA, 4096, now.name, &now.piece);
 }
 
-/* The bytes take the way of a second piece. */
+/* The bytes go through a second piece. */
 static int ranges_move(unsigned char *buf, uint64_t at, uint64_t n, bool write)
 {
 	unsigned char *bytes = (unsigned char *)now.piece + at;

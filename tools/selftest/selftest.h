@@ -51,9 +51,8 @@ struct medium {
 extern const struct medium selftest_media[]; /* up to a NULL name */
 
 /*
- * medium_settle() - Bring all that was written to the storage.
- * medium_close() - Undo open(), or as much of it as was done. An error means that the device may
- * still write the buffers.
+ * medium_settle() - Flush all written data to the storage. medium_close() - Undo open(), or the
+ * completed part of it. An error means that the device may still write the buffers.
  */
 int medium_settle(void);
 int medium_close(void);

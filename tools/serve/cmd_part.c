@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex part: parts of what a daemon serves come and go.
+ * annex part: add, change and remove parts of a served device.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define MODE_DEFAULT 0600u
 #define WEIGHT_DEFAULT 100u
 
-/* @mode and @rate: those bits: nothing was said. @weight: 0: likewise. */
+/* struct part_opts - @mode, @rate: all ones where not given. @weight: 0 where not given. */
 struct part_opts {
 	char *arg[3];
 	unsigned int n;
@@ -133,7 +133,7 @@ static int check_name(const char *name)
 	return 0;
 }
 
-/* Why a part could not be added, with what the daemon has. */
+/* The reason why a part could not be added, with the daemon's sizes. */
 static int explain(int err, const char *socket, const struct annex_serve_part *part)
 {
 	struct annex_serve_part *parts = calloc(ANNEX_SERVE_PARTS, sizeof(*parts));
@@ -214,7 +214,7 @@ static int find(const char *socket, const char *name, struct annex_serve_part *p
 		       : err;
 }
 
-/* A socket and a part are what the command was given. */
+/* The arguments are a socket and a part. */
 static int check_two(const struct part_opts *o)
 {
 	return o->n == 2 ? socket_path(o->arg[0]) : err_set(-EINVAL, "name a socket and a part");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex serve: a device for many processes, until it is told to end; and what a daemon serves.
+ * annex serve: a device for many processes, until a signal ends it; and the status of a daemon.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "tools/common/uri.h"
 #include "daemon.h"
 
-#define QUEUE_DEPTH 2048u /* of the worker's queue pair: all commands that it has under way */
+#define QUEUE_DEPTH 2048u /* of the worker's queue pair: all its commands in flight */
 
 struct serve_opts {
 	struct annex_serve_opts serve;
@@ -88,7 +88,7 @@ static const char doc[] =
 	"  annex bench block 'unix:/run/annex/drive0?part=scratch'\n"
 	"  annex serve --status /run/annex/drive0";
 
-/* Of options that another one leaves nothing to do for, none is taken in silence. */
+/* An option that another one makes useless is an error. */
 static int find_socket(struct serve_opts *o)
 {
 	int err = o->socket ? socket_path(o->socket) : 0;
@@ -108,7 +108,7 @@ static int find_socket(struct serve_opts *o)
 	return err;
 }
 
-/* Data that outlives the daemon needs a table that does, too. */
+/* Data that outlives the daemon needs a table that outlives it, too. */
 static int default_table(struct serve_opts *o)
 {
 	const char *dir = getenv("STATE_DIRECTORY");
@@ -239,7 +239,7 @@ static int show_status(const struct serve_opts *o)
 	return err;
 }
 
-/* How many there are; -1: this user may not connect, by the mode that was given. */
+/* Number of parts; -1: the mode does not let this user connect. */
 static int count_parts(const char *socket)
 {
 	struct annex_serve_part *parts = calloc(ANNEX_SERVE_PARTS, sizeof(*parts));
@@ -279,7 +279,7 @@ static int say_ready(const struct serve_opts *o, struct annex_dev *dev)
 	return fflush(stdout) ? err_sys("cannot write") : 0;
 }
 
-/* Signals that end the daemon, and SIGUSR1, which has counters written at once. */
+/* Signals that end the daemon, and SIGUSR1, which writes the counters at once. */
 static void fill(sigset_t *set)
 {
 	sigemptyset(set);
@@ -289,7 +289,7 @@ static void fill(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 }
 
-/* All threads have put these off, so they are taken here. */
+/* All threads block these signals, so they are taken here. */
 static void wait_for_the_end(const struct serve_opts *o)
 {
 	const struct timespec period = {.tv_sec = 10};
@@ -339,7 +339,7 @@ static int serve(struct serve_opts *o)
 		err = say_ready(o, dev);
 	if (!err)
 		wait_for_the_end(o);
-	/* Signals stay put off: a second one must not undo an end that is in order. */
+	/* Signals stay blocked: a second one must not interrupt the orderly end. */
 	end = annex_server_close(server);
 	if (end && !err)
 		err = err_lib(end, "the last writes may be lost");

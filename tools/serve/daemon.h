@@ -36,8 +36,10 @@ int socket_passed(char **path, int *fd);
  * file is replaced when it is whole. 0 or a negative errno with the line set. */
 int metrics_write(const char *path, const char *socket);
 
-/* metrics_renew() - The same for a daemon that goes on without: it warns when they cannot be
- * written any more, and when they are again. @lost: whether they could not the last time. */
+/*
+ * metrics_renew() - The same for a daemon that runs on if it fails: it warns when writing begins to
+ * fail, and when it works again. @lost: whether it failed the last time.
+ */
 void metrics_renew(const char *path, const char *socket, bool *lost);
 
 #endif

@@ -64,7 +64,7 @@ static int replace(const char *path, const struct annex_serve_facts *facts,
 	f = fopen(new, "we");
 	if (f) {
 		write_families(f, facts, parts);
-		/* For the exporter, another user's; a service may have a mask of 0077. */
+		/* Readable by the exporter, another user; a service may have a umask of 0077. */
 		err = ferror(f) ? -EIO : fchmod(fileno(f), 0644) ? -errno : 0;
 		if (fclose(f) && !err)
 			err = -errno;

@@ -37,7 +37,7 @@ const char *mode_owner(uint32_t uid, uint32_t gid, char buf[MODE_OWNER])
 	return buf;
 }
 
-/* A number of a user or a group; UINT32_MAX is none, but -1. */
+/* A number of a user or a group; not UINT32_MAX, which is -1. */
 static bool read_id(const char *text, uint32_t *id)
 {
 	uint64_t number;

@@ -51,7 +51,7 @@ static const char *gpu_at(unsigned int i, char *summary)
 static const struct cli_list model_list = {.arg = "MODEL", .at = model_at};
 static const struct cli_list gpu_list = {.arg = "GPU", .at = gpu_at};
 
-/* In the order of the library's, whose 0 is the usual one of the model. */
+/* In the library's order, where 0 is the model's usual one. */
 static const char *const dtypes[] = {"fp32", "tf32", "fp16", "bf16", NULL};
 static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
 

@@ -8,7 +8,7 @@
 #include <annex/plan.h>
 #include <annex/trace.h>
 
-/* trace_read() - annex_trace_read(), with the line set when it fails; a plan is called one. */
+/* trace_read() - annex_trace_read(), with the line set when it fails, also for a plan. */
 int trace_read(const char *path, struct annex_trace **trace);
 
 /* plan_read() - annex_plan_read(), with the line set when it fails. */

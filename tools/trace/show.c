@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * annex trace, and annex trace show: tensors of an iteration, and how long they rest between their
- * uses (G10 section 3).
+ * annex trace, and annex trace show: the tensors of an iteration, and their inactive periods (G10
+ * section 3).
  */
 #include <errno.h>
 #include <math.h>
@@ -56,7 +56,7 @@ static void count(struct group *c, uint64_t bytes)
 	c->bytes += (double)bytes;
 }
 
-/* Whether the tensor can go to the SSD and be back in time, were it alone on its way. */
+/* Whether an idle SSD can write the tensor and read it back in time. */
 static bool can_hide(const struct annex_system *sys, uint64_t bytes, uint64_t ns)
 {
 	double both = (double)bytes / sys->ssd_write + (double)bytes / sys->ssd_read;
@@ -294,7 +294,7 @@ static void show_tensors(struct out *o, const struct annex_vitality *v)
 	show_roles(o, t);
 }
 
-/* A size that a kernel has to do with, and which kernel that is. */
+/* A size, and the kernel where it occurs. */
 static void show_at_kernel(struct out *o, const struct annex_vitality *v, const char *key,
 			   const char *label, uint64_t bytes, uint32_t kernel)
 {

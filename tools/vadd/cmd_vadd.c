@@ -66,7 +66,7 @@ static void prefetch(void *ctx, uint64_t block)
 	annex_array_prefetch(&o->v[B], at, n);
 }
 
-/* Adds the line of element @i, of at most @n elements; *@done says how many there were. */
+/* Add the line of element @i, of at most @n elements; *@done is their number. */
 static int add_line(struct vadd *o, uint64_t i, uint64_t n, uint64_t *done)
 {
 	struct annex_span s[VECTORS];
@@ -133,7 +133,7 @@ static int open_input(struct vadd *o, int i)
 	return 0;
 }
 
-/* The text of what @name, a file or a URI, stands for; @buf is room for it. */
+/* The URI of @name, a file or a URI, in @buf. */
 static const char *uri_of(const char *name, char *buf)
 {
 	if (is_uri(name))
@@ -325,7 +325,7 @@ static int add_on_gpu(struct vadd *o, struct runner *r, struct out *out)
 	return err;
 }
 
-/* How many elements there are is what the host's devices say; then they are closed. */
+/* The host's devices give the number of elements; then they are closed. */
 static int measure_inputs(struct vadd *o)
 {
 	int err = check_apart(o);
@@ -360,7 +360,7 @@ static int run_gpu(struct vadd *o, struct out *out)
 	return err;
 }
 
-/* Refuse options that mean nothing to a GPU, and outputs that would vanish with the command. */
+/* Refuse options that do not apply to a GPU, and outputs that end with the command. */
 static int check_gpu(const struct vadd *o)
 {
 	if (o->store.threads_named || o->store.cache_in)

@@ -26,7 +26,11 @@
 
 static uint64_t seed;
 
-/* struct work - @data: twice the largest command, at @addr for the device. @model: of the area. */
+/*
+ * struct work - A device, and data for it.
+ * @data: twice the largest command, at @addr for the device.
+ * @model: of the area.
+ */
 struct work {
 	struct annex_dev *dev;
 	struct annex_ns ns;
