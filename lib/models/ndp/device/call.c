@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls: what the payload of each function of Table II must be, and who carries it out.
+ * Calls: the payload of each function of Table II, checked and executed.
  */
 #include <errno.h>
 #include <string.h>

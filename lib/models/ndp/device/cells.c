@@ -26,7 +26,7 @@ void ndp_cells_tell(struct ndp_front *f)
 
 	ndp_records(f->client, all);
 	memcpy(words, all, sizeof(all));
-	/* Relaxed: the answer that is stored afterwards orders them for who waits for it. */
+	/* Relaxed: the later store of the answer orders these words for the waiting thread. */
 	for (unsigned int i = 0; i < RECORD_WORDS; i++)
 		annex_atomic_store(&to[i], words[i], ANNEX_RELAXED);
 }
@@ -38,7 +38,7 @@ static char *cell_of(const struct ndp_front *f, uint32_t number)
 
 static void count(uint64_t *what)
 {
-	/* Relaxed: one thread counts, and who reads wants no more than the number. */
+	/* Relaxed: one thread counts, and readers need only the number. */
 	annex_atomic_store(what, *what + 1, ANNEX_RELAXED);
 }
 
@@ -48,8 +48,8 @@ static void ring(struct ndp_front *f, const uint16_t *numbers, unsigned int n)
 	uint32_t stride = f->layout.stride;
 
 	annex_m2_fence();
-	/* Sequentially consistent, with the answers that were stored before the fence: who sleeps
-	 * counts himself before he looks at his cell for the last time. */
+	/* Sequentially consistent, with the answers that were stored before the fence: a thread
+	 * counts itself as sleeping before it looks at its cell for the last time. */
 	if (!annex_atomic_load(&f->doors->sleepers, ANNEX_SEQ_CST))
 		return;
 	for (unsigned int i = 0; i < n; i++)
@@ -167,7 +167,7 @@ static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload, ui
 	return true;
 }
 
-/* The call as it is in its cell, and what is in another one. Return: its words; 0: it is torn. */
+/* Load a call from its cell, and the word of another cell. Return: words of the call; 0: torn. */
 static unsigned int load_call(struct ndp_cell *c, uint64_t *all, uint64_t *word)
 {
 	struct ndp_front *f = c->f;
@@ -194,8 +194,9 @@ bool ndp_cell_look(struct ndp_front *f, uint32_t number)
 		unsigned int n;
 
 		/*
-		 * Acquires the payload from who stored the word; sequentially consistent, since it
-		 * may be the last look before sleeping: see annex_m2_fence().
+		 * Acquire: pairs with the caller's store of the word after the payload.
+		 * Sequentially consistent, since it may be the last look before sleeping: see
+		 * annex_m2_fence().
 		 */
 		seen = annex_atomic_load(m2_word_of(cell_of(f, number), f->layout.stride),
 					 ANNEX_SEQ_CST);
@@ -232,7 +233,7 @@ void ndp_cells_cool(struct ndp_front *f)
 	f->at = 0;
 }
 
-/* A few of all: whoever calls a lot must not keep a new caller from being seen. */
+/* Look at a few of all cells, so that a busy caller cannot starve a new one. */
 static bool look_at_cold(struct ndp_front *f)
 {
 	for (unsigned int i = 0; i < COLD; i++) {

@@ -26,7 +26,7 @@ int ndp_client_open(struct annex_ndp *ndp, bool privileged, struct ndp_client **
 /*
  * ndp_client_close() - End its instances, wait until no unit touches its memory, release
  * everything. Every call it has under way is answered before (-ENODEV). Not from within @done, nor
- * while another thread makes a call for it. annex_ndp_destroy() closes those that are left.
+ * while another thread makes a call for it. annex_ndp_destroy() closes the remaining clients.
  */
 void ndp_client_close(struct ndp_client *c);
 
@@ -63,7 +63,7 @@ const struct annex_ndp_opts *ndp_options(const struct annex_ndp *ndp);
  * ndp_lend() - The calling thread, which polls for calls, calls ndp_assist() again and again from
  * now on, so no sleeping thread of the device needs to be woken for small kernels. ndp_unlend(): no
  * more.
- * ndp_assist() - Run a small part of what is ready. Return: whether there was something.
+ * ndp_assist() - Run a small part of the ready work. Return: whether there was any.
  *
  * A thread that polls must be able to answer, so a kernel that takes longer goes on elsewhere.
  */

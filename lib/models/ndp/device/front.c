@@ -24,7 +24,7 @@
 
 #define SPIN_NS 50000u
 #define DOZE_MS 250
-#define TICK_NS ANNEX_NSEC_PER_MSEC /* between looks at what is not a call */
+#define TICK_NS ANNEX_NSEC_PER_MSEC /* between looks at other things than calls */
 #define AWAKE_ROUNDS 128u           /* before others are let run between rounds */
 #define CLOCK_EVERY 16u             /* rounds */
 
@@ -51,7 +51,7 @@ static int make_region(struct ndp_front *f)
 	if (f->opts.region)
 		return take_region(f);
 	f->fd = memfd_create("annex-m2func", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	/* Sealed, or who has it could take pages away under us. */
+	/* Sealed, so that the client cannot truncate it under the device. */
 	if (f->fd < 0 || ftruncate(f->fd, (off_t)f->bytes) || fcntl(f->fd, F_ADD_SEALS, seals))
 		return annex_fail(-errno, "M2func: no memory for a region: %m");
 	f->region = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
@@ -84,7 +84,7 @@ static void fill_head(struct ndp_front *f)
 		.waiting = o->waiting,
 		.coherent = 1, /* it is the host's memory, seen through the host's caches */
 	};
-	/* Release: who waits for it sees the rest. */
+	/* Release: pairs with the acquire of waiting clients, which then see the rest. */
 	annex_atomic_store(&head_of(f)->magic, ANNEX_M2_MAGIC, ANNEX_RELEASE);
 }
 
@@ -164,7 +164,7 @@ static bool doze(struct ndp_front *f)
 	more = ndp_cells_look_at_all(f);
 	ndp_cells_ring(f);
 	more = attend(f, more ? 0 : f->opts.doze_ms ? f->opts.doze_ms : DOZE_MS);
-	/* Relaxed: who sees it too late rings in vain. */
+	/* Relaxed: a client that sees this late rings needlessly. */
 	annex_atomic_store(&f->doors->asleep, 0u, ANNEX_RELAXED);
 	return more;
 }
@@ -226,17 +226,17 @@ void ndp_front_watch(struct ndp_front *f)
 
 void ndp_front_stop(struct ndp_front *f)
 {
-	/* Release: whatever was done before is seen by the thread that stops. */
+	/* Release: the stopping thread sees everything done before. */
 	annex_atomic_store(&f->stop, 1u, ANNEX_RELEASE);
 }
 
-/* Calls under way are answered by the close, and then there is nobody else who answers. */
+/* The close answers calls in flight; after it no thread answers. */
 void ndp_front_end(struct ndp_front *f)
 {
 	if (f->client)
 		ndp_client_close(f->client);
 	f->client = NULL;
-	/* Releases those answers to who acquires it. */
+	/* Release: pairs with clients that acquire it, which then see these answers. */
 	annex_atomic_store(&head_of(f)->gone, 1u, ANNEX_RELEASE);
 	annex_bell_ring(&f->bell);
 }

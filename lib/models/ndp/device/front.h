@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A front end: one client's region, a thread that watches it, and calls made of what it finds.
+ * A front end: a client's region, and a thread that polls it and makes its calls.
  *
- * Everything in the region is the client's to write, whenever it likes: each word is loaded once,
- * and nothing that the device has to remember is kept there. A thread for each client, so that what
- * one of them does keeps no other from being served.
+ * The client may write to all of the region at any time, so each word is loaded once and the
+ * device keeps no state there. Each client has a thread of its own, so that it cannot starve
+ * others.
  */
 #ifndef ANNEX_NDP_DEVICE_FRONT_H
 #define ANNEX_NDP_DEVICE_FRONT_H
@@ -114,7 +114,7 @@ void ndp_front_watch(struct ndp_front *f);
 /* ndp_front_stop() - From another thread, which then makes its descriptors readable. */
 void ndp_front_stop(struct ndp_front *f);
 
-/* ndp_front_end() - The client is closed and told so; nobody watches any more. */
+/* ndp_front_end() - Close the client and notify it, once no thread polls the region. */
 void ndp_front_end(struct ndp_front *f);
 
 /* ndp_front_close() - Release it, after ndp_front_end(). */

@@ -25,8 +25,7 @@
 #define UNIT (2ull << 20)
 
 /**
- * struct guest_table - What stands in the table, when it belongs together. @change: 0: there is
- * none.
+ * struct guest_table - A consistent copy of the table. @change: 0: no table.
  */
 struct guest_table {
 	uint64_t change, generation;
@@ -104,7 +103,7 @@ static void drop(struct ndp_guest *g, const struct annex_filter_entry *now)
 	}
 }
 
-/* Whole pages of the uncached part, the table's own excluded, and nobody else's. */
+/* Whether an entry has whole pages of the uncached part, outside of the table and other entries. */
 static bool is_right(const struct ndp_guest *g, const struct annex_filter_entry *all,
 		     unsigned int i)
 {
@@ -156,7 +155,7 @@ static void begin(struct ndp_guest *g, struct guest_client *c, const struct anne
 				      .memory = g->base,
 				      .memory_bytes = g->cached};
 
-	/* Acquire: what was stored before. */
+	/* Acquire: orders the loads of the other words after this one. */
 	if (!annex_atomic_load(&wish->version, ANNEX_ACQUIRE))
 		return;
 	if (annex_atomic_load(&wish->magic, ANNEX_RELAXED)) {
@@ -176,7 +175,7 @@ static void begin(struct ndp_guest *g, struct guest_client *c, const struct anne
 
 static uint64_t field(const struct annex_filter *t, size_t at)
 {
-	/* Acquire: what is read afterwards is as new as this. */
+	/* Acquire: later loads are at least as new. */
 	return annex_atomic_load((const uint64_t *)(const void *)((const char *)t + at),
 				 ANNEX_ACQUIRE);
 }
@@ -192,7 +191,7 @@ static bool is_table(const struct annex_filter *t)
 	return FIELD(t, magic) == ANNEX_FILTER_MAGIC && !memcmp(&word, right, sizeof(word));
 }
 
-/* Whether what was copied belongs together: nothing was changed, or begun anew, meanwhile. */
+/* Copy the table. Return: whether the copy is consistent: no change or restart meanwhile. */
 static bool copy_table(const struct annex_filter *t, struct guest_table *to)
 {
 	uint64_t words[sizeof(to->entry) / 8];
@@ -216,12 +215,12 @@ void ndp_guest_look(struct ndp_guest *g)
 {
 	struct guest_table now;
 
-	/* Nobody is served from memory that others do not see. */
+	/* Serve no client from memory that the guest does not share. */
 	if (annex_mapping_check(g->mapping)) {
 		drop(g, NULL);
 		return;
 	}
-	beat(g); /* first: before somebody is served, a device is seen to live */
+	beat(g); /* first: clients must see the heartbeat before they are served */
 	if (!copy_table(g->table, &now))
 		return;
 	/* A guest that was started again may have the same entries. */
@@ -235,7 +234,7 @@ void ndp_guest_look(struct ndp_guest *g)
 		if (!c->entry.asid && now.entry[i].asid && is_right(g, now.entry, i))
 			begin(g, c, &now.entry[i]);
 	}
-	/* Release: those that are gone from the table are not served any more. */
+	/* Release: entries removed from the table are no longer served. */
 	if (now.change)
 		annex_atomic_store((uint64_t *)&g->table->acknowledged, now.change, ANNEX_RELEASE);
 }

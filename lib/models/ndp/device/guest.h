@@ -22,8 +22,9 @@ int ndp_guest_open(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		   struct ndp_guest **out);
 
 /*
- * ndp_guest_take() - The same without a thread that looks. ndp_guest_look() - Look once: who is no
- * longer in the table is not served any more when it returns, and who is new is.
+ * ndp_guest_take() - The same without a thread that polls the table.
+ * ndp_guest_look() - Read the table once. On return removed clients are no longer served, and new
+ * clients are.
  */
 int ndp_guest_take(struct annex_ndp *ndp, const char *path, uint64_t uncached,
 		   struct ndp_guest **out);

@@ -103,7 +103,7 @@ void ndp_instance_admit(struct annex_ndp *ndp)
 	} while (c);
 }
 
-/* A number that nobody else had, and where its answer will be. */
+/* Assign a unique number, and a place for the answer. */
 static void remember(struct ndp_client *c, struct ndp_instance *in)
 {
 	struct annex_ndp *ndp = c->ndp;
@@ -194,7 +194,7 @@ int64_t ndp_launch(struct ndp_client *c, const struct annex_m2_launch *asked, co
 			enqueue(in);
 	}
 	pthread_mutex_unlock(&c->ndp->lock);
-	if (now >= 0 || now == -EBUSY) /* which is nobody's fault, and no time for words */
+	if (now >= 0 || now == -EBUSY) /* a full device is no error: log nothing */
 		return id;
 	return annex_fail(
 		now, "NDP: launch of kernel %u on [%#llx, %#llx), %u bytes of arguments: %s",

@@ -8,8 +8,8 @@
 #include "state.h"
 
 /**
- * struct ndp_reply - Work without the lock for an instance that has ended: its answer.
- * @client: NULL: nobody waits for it.
+ * struct ndp_reply - The answer of an ended instance, to be given without the lock.
+ * @client: NULL: no client waits for it.
  */
 struct ndp_reply {
 	struct ndp_client *client;
@@ -35,7 +35,7 @@ void ndp_instance_fail(struct ndp_instance *in, int err, uint64_t pc, uint64_t a
 /* ndp_instance_end() - No thread holds a unit of it: its place is the next one's. */
 void ndp_instance_end(struct ndp_instance *in, struct ndp_reply *reply);
 
-/* ndp_instance_admit() - Start those that wait and may run now. */
+/* ndp_instance_admit() - Start waiting instances that may run now. */
 void ndp_instance_admit(struct annex_ndp *ndp);
 
 /* ndp_reply() - Lets go of the lock meanwhile. */

@@ -117,7 +117,7 @@ static int alloc_instances(struct annex_ndp *ndp)
 	return 0;
 }
 
-/* Held for some hundred nanoseconds at a time, so who finds it taken rather spins a little. */
+/* Held for a few hundred nanoseconds at a time, so waiting threads spin first. */
 static void init_lock(struct annex_ndp *ndp)
 {
 	pthread_mutexattr_t attr;

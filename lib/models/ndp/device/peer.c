@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process that is served: what it may ask for over its socket, before and beside its calls.
+ * A client process: its requests over its socket, before and beside its calls.
  *
- * Nothing that it sends is believed, and no answer is waited for to be read: who does not take what
- * he asked for is dropped.
+ * The server trusts no request, and does not wait until an answer is read: it drops a client that
+ * does not read its answers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +59,7 @@ static bool answer(const struct ndp_peer *p, const struct request *r, int result
 	return send_bytes(p, &a, sizeof(a), NULL, 0);
 }
 
-/* The file that came along is a proof of access, and no more: what is mapped is the server's. */
+/* The passed file only proves access: the server maps its own file. */
 static int find_memory(const struct ndp_peer *p, const struct request *r,
 		       const struct ndp_memory **out)
 {
@@ -67,7 +67,7 @@ static int find_memory(const struct ndp_peer *p, const struct request *r,
 	int mode = flags & O_ACCMODE;
 	struct stat st;
 
-	/* With O_PATH anybody has a file open. */
+	/* O_PATH opens a file without permission to access it. */
 	if (flags < 0 || flags & O_PATH || fstat(r->files.fd[0], &st))
 		return annex_fail(-EBADF, "NDP: process %d shows no file", p->pid);
 	if (!r->ask.d || r->ask.d & ~3ull)
@@ -184,7 +184,7 @@ static int open_front(struct ndp_peer *p, const struct ndp_front_opts *opts, str
 
 	if (err)
 		return err;
-	/* Table II: shooting down others' translations is for who may do anything anyway. */
+	/* Table II: only root may shoot down translations of others. */
 	err = ndp_client_open(p->s->ndp, !p->uid, &c);
 	if (err) {
 		annex_bell_close(&ours);

@@ -30,7 +30,7 @@ void ndp_schedule(struct ndp_instance *in)
 		if (TAILQ_EMPTY(&c->active))
 			TAILQ_REMOVE(&ndp->active, c, turn);
 	}
-	/* Relaxed: who sees it takes the lock, and looks again. */
+	/* Relaxed: a thread that sees it takes the lock and looks again. */
 	annex_atomic_store(&ndp->nready, ndp->nready + count - in->counted, ANNEX_RELAXED);
 	in->counted = count;
 	ndp_wake(ndp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The server's own thread: takes connections, gives each a thread, and joins those that are over.
+ * The server's thread: accepts connections, starts a thread for each, and joins ended threads.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@ static void *run_peer(void *arg)
 	struct ndp_peer *p = arg;
 
 	ndp_peer_run(p);
-	/* Release: the thread that joins this one frees what it leaves. */
+	/* Release: the thread that joins this one frees its memory. */
 	annex_atomic_store(&p->over, 1u, ANNEX_RELEASE);
 	kick(p->s);
 	return NULL;
@@ -200,7 +200,7 @@ void ndp_server_close(struct ndp_server *s)
 	annex_atomic_store(&s->stop, 1u, ANNEX_RELEASE);
 	kick(s);
 	pthread_join(s->thread, NULL);
-	/* Nobody but this thread takes peers off the list now. */
+	/* Only this thread removes peers from the list now. */
 	for (p = LIST_FIRST(&s->peers); p; p = next) {
 		next = LIST_NEXT(p, link);
 		shutdown(p->fd, SHUT_RDWR);

@@ -70,8 +70,8 @@ struct ndp_server {
 
 /*
  * ndp_server_open() - Serve @ndp and @n memories at @path, where only this user and root may
- * connect. -EADDRINUSE (somebody serves there); -EEXIST (something that is no socket);
- * -ENAMETOOLONG; -EBUSY (another is being started there); what bind() says.
+ * connect. -EADDRINUSE (in use by a server); -EEXIST (not a socket); -ENAMETOOLONG; -EBUSY (another
+ * server is starting there); errors of bind().
  */
 int ndp_server_open(struct annex_ndp *ndp, const struct ndp_memory *memory, unsigned int n,
 		    const char *path, struct ndp_server **out);
@@ -82,7 +82,7 @@ void ndp_server_close(struct ndp_server *s);
 /* peer.c: ndp_peer_run() - Serve it, until it goes or the server shuts its socket. */
 void ndp_peer_run(struct ndp_peer *p);
 
-/* listing.c: what is told of others, behind @answer in @room bytes at @to; bytes in all. */
+/* listing.c: list clients after @answer, in @room bytes at @to. Return: bytes of the answer. */
 size_t ndp_listing(struct ndp_server *s, const struct annex_m2_message *ask,
 		   struct annex_m2_message *answer, char *to, size_t room);
 

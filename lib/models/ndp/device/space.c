@@ -88,8 +88,8 @@ static uint64_t pages_of(const struct ndp_mapping *m)
 }
 
 /*
- * Free the nodes that have nothing any more, of those that lead to pages [@first, @last], which are
- * counted from where @node begins. Return: whether @node is one of them.
+ * Free empty nodes on the way to pages [@first, @last], counted from the start of @node. Return:
+ * whether @node is empty.
  */
 static bool prune(struct ndp_space *s, uint64_t *node, unsigned int level, uint64_t first,
 		  uint64_t last)

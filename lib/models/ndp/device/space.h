@@ -29,7 +29,7 @@ struct ndp_mapping {
 
 /**
  * struct ndp_space - The address space of a client.
- * @lock: all of it. The TLB's lock is taken under it, so that what is filled there is still true.
+ * @lock: protects all members. The TLB's lock nests inside, so that fills of the TLB are valid.
  */
 struct ndp_space {
 	pthread_mutex_t lock;

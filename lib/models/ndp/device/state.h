@@ -51,9 +51,8 @@ struct ndp_kernel {
 };
 
 /**
- * struct ndp_batch - The micro-threads that a unit executes together; those who hold a unit have
- * it.
- * @stop: read by rv_run(); set for somebody to come out of it.
+ * struct ndp_batch - Micro-threads that a unit executes together. The holder of the unit owns it.
+ * @stop: makes rv_run() return.
  * @running: a thread is in it, without the lock.
  * @stale: translations in it may be wrong.
  * @live: lanes are under way; otherwise the unit's next ones are to be started.
@@ -86,7 +85,7 @@ struct ndp_unit {
  */
 struct ndp_place {
 	struct ndp_unit *unit;
-	uint16_t *ready; /* units with work that nobody executes; those with a batch last */
+	uint16_t *ready; /* units with work and without a thread; units with a batch last */
 	char *scratchpad;
 	SLIST_ENTRY(ndp_place) link;
 };
@@ -95,8 +94,8 @@ struct ndp_place {
  * struct ndp_instance - A launch.
  * @place: NULL while it waits.
  * @batches: the pool's, in this phase.
- * @grain: that lie beside each other, for one unit.
- * @phase: of the kernel, the one after that which runs.
+ * @grain: neighbouring batches for one unit.
+ * @phase: number of the kernel's next phase.
  * @held: units that threads are executing.
  * @todo: units that have not finished the phase.
  */
@@ -162,9 +161,9 @@ TAILQ_HEAD(ndp_clients, ndp_client);
  * @settled: a thread has come out of a batch, or has answered.
  * @nready: units that are ready, of all instances; idle threads look at it without the lock.
  * @busy: clients with running instances.
- * @queueing: those with waiting ones, in turn.
- * @nwaiting: without those that wait in their clients' own.
- * @floor: of ndp_client.used, for who comes back from idling.
+ * @queueing: clients with waiting instances, in turn.
+ * @nwaiting: waiting instances, without the ones in clients' own places.
+ * @floor: least ndp_client.used of a client that returns from idling.
  */
 struct annex_ndp {
 	struct annex_ndp_opts opts;
@@ -189,7 +188,7 @@ struct annex_ndp {
 	struct ndp_place *place;
 	struct ndp_unit *unit;
 	uint16_t *ready;
-	char *scratchpad; /* a mapping: only what is used takes memory */
+	char *scratchpad; /* a mapping: only used pages take memory */
 	size_t scratchpad_bytes, scratchpad_stride;
 	pthread_t *thread;
 	unsigned int threads;

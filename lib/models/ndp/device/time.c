@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A kernel on the timed device: its phases one after the other, and what it took.
+ * A kernel on the timed device: its phases in order, and its time.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /*
  * How long a kernel takes on M2NDP's device: section IV and Table IV, counted in cycles.
  *
- * Micro-threads have no order among each other (III-D), so each is executed when it gets its slot,
- * and what it did is then timed: what it issues, where it waits, which bytes it moves. Spinning on
- * what another micro-thread does therefore ends in the budget.
+ * Micro-threads have no order among each other (III-D), so the model executes each one when it gets
+ * its slot, and then times its instructions, waits and transfers. A micro-thread that spins for
+ * another one therefore runs until the budget is used up.
  */
 #ifndef ANNEX_NDP_DEVICE_TIME_H
 #define ANNEX_NDP_DEVICE_TIME_H
@@ -15,8 +15,8 @@
 #include "models/ndp/harts/rv.h"
 
 /**
- * struct ndp_time_params - A device. The first part is Table IV's; where the paper is silent, the
- * second part says what is assumed.
+ * struct ndp_time_params - A device. The first part is from Table IV; the second part has
+ * assumptions where the paper is silent.
  * @units: NDP units.
  * @subcores: sub-cores of a unit.
  * @slots: micro-thread slots of a sub-core.
@@ -87,7 +87,7 @@ extern const struct ndp_time_params ndp_time_table_iv;
 
 /**
  * struct ndp_time_kernel - A launch.
- * @image: as in the device's memory, checked by who has it: offsets lie in it.
+ * @image: as in the device's memory; the caller has checked its offsets.
  * @va: where it lies.
  * @isa: VLEN, and the registers that the kernel uses.
  * @scratchpad: bytes of it.
@@ -152,10 +152,10 @@ int ndp_time_open(const struct ndp_time_params *params, struct ndp_time **out);
 void ndp_time_close(struct ndp_time *t);
 
 /*
- * ndp_time_kernel() - Run it, and count. Memory is as after the kernel. L2 and TLBs keep what they
- * have for the next one; L1s do not. 0; -EINVAL: a kernel that cannot be; -ENOMEM; what a launch
- * gives for what micro-threads do: -ENOEXEC, -EDOM, -EFAULT, -ETIME; -EIO: the model stands still,
- * which is a fault of its own. After an error, caches are empty.
+ * ndp_time_kernel() - Run a kernel and count. L2 and TLBs keep their contents for the next kernel;
+ * L1s do not. Return: 0; -EINVAL: impossible kernel; -ENOMEM; errors of a launch: -ENOEXEC, -EDOM,
+ * -EFAULT, -ETIME; -EIO: a bug of the model, which makes no progress. After an error, caches are
+ * empty.
  */
 int ndp_time_kernel(struct ndp_time *t, const struct ndp_time_kernel *k,
 		    struct ndp_time_result *out);

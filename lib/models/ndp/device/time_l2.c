@@ -100,7 +100,7 @@ void time_l2_cycle(struct time_sim *s, uint32_t channel)
 	answer(s, channel, request, s->p->l2_cycles);
 }
 
-/* DRAM's answer to @request is there, and serves all who wait for that sector. */
+/* DRAM has answered @request: serve all requests that wait for its sector. */
 void time_l2_filled(struct time_sim *s, uint32_t request)
 {
 	uint64_t local;

@@ -21,7 +21,7 @@ uint32_t time_take(struct time_sim *s, struct time_pool *pool)
 		uint32_t room = pool->room ? pool->room * 2 : 4096;
 
 		if (!array_resize(&pool->at, (size_t)room * pool->bytes)) {
-			s->err = annex_fail(-ENOMEM, "no memory for what is under way");
+			s->err = annex_fail(-ENOMEM, "no memory for requests in flight");
 			return NONE; /* phase() ends with it */
 		}
 		pool->room = room;
@@ -156,8 +156,7 @@ static int build_parts(struct time_sim *s)
 	return 0;
 }
 
-/* Scratchpads with the arguments in them, empty L1s in what is left, and slots for its registers.
- */
+/* Prepare scratchpads with the arguments, empty L1s in the rest, and slots for the registers. */
 int time_prepare(struct time_sim *s)
 {
 	const struct ndp_time_kernel *k = s->k;

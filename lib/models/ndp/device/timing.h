@@ -23,7 +23,7 @@ struct time_step {
 	uint32_t sectors; /* that follow in the trace */
 };
 
-/* Sectors are addresses; their low bits say what is done. */
+/* Sectors are addresses; their low bits have the kind of access. */
 enum { TOUCH_WRITE = 1, TOUCH_PAD = 2, TOUCH_KIND = 3 };
 
 /* struct time_trace - Of a micro-thread. */
@@ -98,7 +98,7 @@ struct time_bank {
 
 struct time_entry {
 	uint64_t row;
-	uint32_t bank, request; /* NONE: nobody waits for it: a write */
+	uint32_t bank, request; /* NONE: a write, which nothing waits for */
 	uint64_t sector, since;
 	bool opened;
 };
@@ -179,7 +179,7 @@ struct time_line *time_victim(const struct time_cache *c, uint64_t number);
 uint64_t time_through(struct time_sim *s, uint64_t *from, uint64_t *to, uint32_t flits);
 uint32_t time_channel_of(const struct time_sim *s, uint64_t address, uint64_t *local);
 
-/* Which chain what waits for @sector is in. */
+/* The chain of requests that wait for @sector. */
 static inline uint32_t time_chain(uint64_t sector)
 {
 	return (uint32_t)(sector / SECTOR * 0x9e3779b1u >> 8) % PENDING;

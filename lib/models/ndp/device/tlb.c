@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The DRAM-TLB. An entry's place is a hash of its page and address space, so that a look-up is one
- * access to memory for each size of page; what was there before is overwritten.
+ * The DRAM-TLB. An entry's place is a hash of its page and address space, so that a lookup is one
+ * access to memory for each size of page; a new entry overwrites the old one.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 struct entry {
 	uint64_t tag;   /* VALID, LARGE, address space, virtual page */
-	uint64_t frame; /* physical page and, in the bits below it, what is allowed */
+	uint64_t frame; /* physical page; permissions in the low bits */
 };
 _Static_assert(sizeof(struct entry) == 16, "M2NDP section III-H");
 

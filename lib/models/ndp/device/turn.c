@@ -11,14 +11,14 @@
 #define NS_A_TURN 1000u
 #define NS_AN_INSTRUCTION 8u
 
-/* So long a turn may be, by the clock. Threads that poll have somebody waiting for them. */
+/* Maximum time of a turn, and of a turn on a polling thread, for which a caller waits. */
 #define TURN_NS 500000u
 #define BRIEF_NS 50000u
-#define OVERLONG 4u         /* times that, and threads that poll leave the client alone */
-#define APART 64u           /* times what it took: so little of their time a client can waste */
-#define MEASURED_NS 200000u /* how old the last look at the processor's time may be */
+#define OVERLONG 4u         /* times that: polling threads skip the client for a while */
+#define APART 64u           /* times the turn: bounds polling time that a client can waste */
+#define MEASURED_NS 200000u /* maximum age of a reading of the processor's time */
 
-/* The client whose units have been busy least; with @brief of those that a polling thread may
+/* The client whose units have been busy least; with @brief only clients that a polling thread may
  * serve. */
 static struct ndp_client *least_served(struct annex_ndp *ndp, bool brief, uint64_t now)
 {

@@ -188,7 +188,7 @@ static int error_of(enum rv_why why)
 	}
 }
 
-/* Go on with what is live. Return: whether there may be more to do at once. */
+/* Continue live lanes. Return: whether more may be ready at once. */
 static bool go_on(struct ndp_batch *b, uint64_t most, struct ndp_run *run)
 {
 	struct rv_stop stop = rv_run(b->rv, most, &run->done);

@@ -45,7 +45,7 @@ static bool work(struct annex_ndp *ndp, unsigned int thread, bool brief)
 	return true;
 }
 
-/* Without the lock: relaxed, since who sees work takes the lock before it looks further. */
+/* Without the lock: relaxed, since a thread that sees work takes the lock before it goes on. */
 static bool is_ready(struct annex_ndp *ndp)
 {
 	return annex_atomic_load(&ndp->nready, ANNEX_RELAXED);

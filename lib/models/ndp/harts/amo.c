@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Atomics (the A extension), by the host's. All of them are sequentially consistent, whatever their
- * aq and rl bits ask for; they pair with those of harts in other threads, and with their fences.
+ * Atomics (the A extension), by the host's atomics. All are sequentially consistent, whatever their
+ * aq and rl bits; they pair with atomics and fences of harts in other threads.
  *
  * A reservation is the value that was loaded: sc stores if memory still has it. A store of
  * another value and then of the same again is not noticed, as with the host's compare and exchange.
@@ -46,7 +46,7 @@ static uint64_t swap_twin(uint64_t *p, uint64_t y)
 		return __atomic_fetch_##name(p, y, __ATOMIC_SEQ_CST);                              \
 	}
 
-/* The host has none of these: until nobody comes between. */
+/* The host has no such atomics: retry until no other thread interferes. */
 #define CHOOSE(name, size, type, cast, op)                                                         \
 	static type name##_##size(type *p, type y)                                                 \
 	{                                                                                          \

@@ -4,7 +4,7 @@
  *
  * Of lanes that have parted, those with the lowest pc go first, until they come to where others
  * wait: code is laid out such that this is where their ways meet again. Now and then the lanes that
- * have waited longest get a turn, so that who spins on a lock cannot keep its holder from running.
+ * have waited longest get a turn, so that lanes that spin on a lock cannot starve its holder.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "group.h"
 
 #define TURN 4096u     /* instructions; the stop word is looked at as often */
-#define EXACT_TURN 64u /* of those that may take a millisecond each */
+#define EXACT_TURN 64u /* of instructions that may take a millisecond each */
 #define FAIR_ROUNDS 16u
 
 int rv_batch_create(const struct rv_opts *opts, const struct rv_mem *mem, struct rv_batch **out)
@@ -174,9 +174,9 @@ static struct rv_stop stop_now(struct rv_batch *b, enum rv_why why)
 }
 
 /*
- * Whether those who wait the longest are next, and not those with the smallest pc: some rounds long
- * after each TURN instructions, however they were cut up, so that who spins on a lock lets its
- * holder come on.
+ * Whether the lanes that have waited longest are next, in place of the lanes with the smallest pc:
+ * for some rounds after every TURN instructions, so that lanes that spin on a lock let its holder
+ * run.
  */
 static bool is_fair_round(struct rv_batch *b)
 {
@@ -199,7 +199,7 @@ static struct rv_stop run(struct rv_batch *b, uint64_t budget)
 	while (b->alive) {
 		uint64_t lanes, most, n;
 
-		/* Relaxed: who sets it learns by other means that it was seen. */
+		/* Relaxed: the setter learns by other means that it was seen. */
 		if (b->opts.stop && annex_atomic_load(b->opts.stop, ANNEX_RELAXED))
 			return stop_now(b, RV_STOPPED);
 		if (!budget)

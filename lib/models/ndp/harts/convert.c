@@ -34,7 +34,7 @@ static void to_int_exactly(struct rv_batch *b, const struct rv_insn *in)
 	}
 }
 
-/* Towards zero, as the host's conversions are; the ends are those of the type. */
+/* Towards zero, as the host's conversions; saturate to the range of the type. */
 static inline uint64_t truncate_word(double v)
 {
 	if (v != v || v >= 2147483648.0)

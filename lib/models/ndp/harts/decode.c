@@ -6,7 +6,7 @@
 #include "fp.h"
 #include "hot.h"
 
-/* Whose code points lie between those of RV64I. */
+/* RV64I, and extensions that use free code points of its opcodes. */
 static unsigned int decode_integer(uint32_t bits, struct rv_insn *in)
 {
 	unsigned int use = rv_hot(rv_decode_alu)(bits, in);

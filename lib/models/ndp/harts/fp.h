@@ -87,7 +87,7 @@ static inline enum rv_fmt rv_fmt_of(uint32_t code)
 	return code == 0 ? RV_S : code == 1 ? RV_D : RV_H;
 }
 
-/* Whether the host's arithmetic does: it rounds to nearest, and nobody sees flags. */
+/* Whether the host's arithmetic suffices: rounding to nearest, and flags are not read. */
 static inline bool rv_fast(const struct rv_batch *b, const struct rv_insn *in)
 {
 	return in->rm == RV_DYN ? b->quick : !b->exact && in->rm == RV_RNE;

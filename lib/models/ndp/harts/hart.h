@@ -11,7 +11,7 @@
 
 #include "rv.h"
 
-#define RV_DUMP 32 /* where what is written to x0 goes */
+#define RV_DUMP 32 /* register for writes to x0 */
 #define RV_SPANS 8 /* kept by a batch */
 #define RV_STREAMS 16
 #define RV_MANY 16 /* lanes in a group that make work on all 64 cheaper than a walk */
@@ -77,7 +77,7 @@ struct rv_batch {
 	uint64_t next; /* the one after it; branches change it */
 	uint64_t vl, vtype, vstart;
 	bool dense; /* no other lane is alive, and there are many: may be executed on all 64 */
-	bool exact; /* flags are seen by somebody */
+	bool exact; /* flags are read */
 	bool quick; /* not exact, and frm is zero in all lanes: the host's arithmetic will do */
 	bool pause; /* choose lanes anew after this instruction: pcs, shapes or the stop changed */
 	bool left;  /* some have left the group (rv_leave), the others' shape is in vl and vtype */
@@ -100,15 +100,15 @@ struct rv_batch {
 	uint64_t done;
 	uint64_t limit;                /* the pc where others wait for the group */
 	uint64_t ran[RV_LANES], clock; /* when each had its last turn */
-	uint64_t alone;                /* instructions since those who wait were last asked */
-	unsigned int fair;             /* rounds that are still theirs */
+	uint64_t alone;                /* instructions since the last look at waiting lanes */
+	unsigned int fair;             /* rounds left for them */
 
 	const struct rv_code *code;
 	struct rv_mem mem;
 	struct rv_opts opts;
 	struct rv_span span[RV_SPANS];
 	unsigned int nspan, newest;
-	struct rv_stream stream[RV_STREAMS]; /* a guess at what is accessed next; by pc */
+	struct rv_stream stream[RV_STREAMS]; /* predicted next accesses, by pc */
 };
 
 #define RV_ALL (~0ull)
@@ -198,7 +198,7 @@ bool rv_load(struct rv_batch *b, unsigned int i, uint64_t va, void *to, unsigned
 bool rv_store(struct rv_batch *b, unsigned int i, uint64_t va, const void *from,
 	      unsigned int bytes);
 
-/* Decoders, by who knows the instructions: true and *@in, or false: it is none of theirs. */
+/* Decoders. Return: true with *@in, or false: not an instruction of theirs. */
 bool rv_decode(uint32_t bits, const struct rv_isa *isa, struct rv_insn *in);        /* decode.c */
 bool rv_decode_vector(uint32_t bits, const struct rv_isa *isa, struct rv_insn *in); /* v*.c */
 bool rv_expand(uint16_t half, uint32_t *bits); /* compressed.c */

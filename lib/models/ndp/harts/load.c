@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads and stores. Lanes mostly want what lies side by side, as their data does, or all the same;
- * such accesses are made at once.
+ * Loads and stores. Lanes mostly access neighbouring data, or all the same data; such accesses are
+ * made together.
  */
 #include <string.h>
 #include "decode.h"
 #include "hot.h"
 
 /*
- * How the lanes' addresses lie: in several spans, or nobody looked; in one span, aligned or not;
- * evenly spaced, by the size of what they access; all the same.
+ * Pattern of the lanes' addresses: in several spans, or unknown; in one span, aligned or not;
+ * evenly spaced by the size of an access; all the same.
  */
 enum spread { APART, NEAR, NEAR_ALIGNED, EVEN, SAME };
 

@@ -15,7 +15,7 @@ static uint32_t reg(uint32_t bits, unsigned int shift)
 #define RS2 20
 #define RS3 27
 
-/* More rather than fewer: what an immediate names, nobody minds. */
+/* An upper bound: fields of immediates may count as registers. */
 static void scalar(struct rv_code *code, uint32_t bits)
 {
 	uint32_t one = reg(bits, RD) | reg(bits, RS1), two = one | reg(bits, RS2);

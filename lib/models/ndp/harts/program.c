@@ -48,7 +48,7 @@ int user_find(void *ctx, uint64_t va, struct rv_span *span)
 	return -EFAULT;
 }
 
-/* struct file - What is in it. */
+/* struct file - The contents of a file. */
 struct file {
 	char *data;
 	size_t bytes;
@@ -148,7 +148,7 @@ static int load_image(struct user *u, const struct file *f, const struct annex_e
 	return 0;
 }
 
-/* One piece from the first executable byte to the last; what lies between is no instruction. */
+/* Load code as one piece from the first executable byte to the last. Gaps are no instructions. */
 static int load_code(struct user *u, const struct file *f, const struct annex_elf *elf,
 		     uint64_t moved, const struct rv_isa *isa)
 {

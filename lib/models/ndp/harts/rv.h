@@ -75,7 +75,7 @@ enum rv_why {
 	RV_STORE,      /* likewise */
 	RV_MISALIGNED, /* likewise: atomics that are not on a multiple of their size */
 	RV_BUDGET,     /* so many instructions have been executed */
-	RV_STOPPED,    /* somebody else asked for it */
+	RV_STOPPED,    /* stopped by another thread */
 };
 
 /**
@@ -93,8 +93,8 @@ struct rv_batch;
 /**
  * struct rv_opts - Options of a batch.
  * @ecall_ends: ecall ends a lane, and counters are illegal; otherwise both stop the batch, and its
- *	user does what they ask for.
- * @stop: when another thread stores something else than zero there, rv_run() returns soon.
+ *	user carries them out.
+ * @stop: rv_run() returns soon after another thread stores a value other than zero there.
  */
 struct rv_opts {
 	struct rv_isa isa;
@@ -117,11 +117,11 @@ void *rv_v(struct rv_batch *b, unsigned int reg);     /* [RV_LANES][vlen / 8] */
 uint64_t *rv_pc(struct rv_batch *b);                  /* [RV_LANES] */
 
 /*
- * rv_run() - Run until all lanes have ended, or one cannot go on, or @budget instructions (of all
- * lanes together) have been executed; what has been executed is added to *@done. Memory accesses of
- * one instruction are made lane after lane. To go on after a stop, change pcs or the cause, and
- * call again. When lanes stop because of one that cannot execute an instruction, the pcs of all
- * that were with it are at that instruction, which lower ones may have executed already.
+ * rv_run() - Run until all lanes have ended, a lane cannot continue, or @budget instructions of all
+ * lanes together have been executed; add their number to *@done. Memory accesses of an instruction
+ * are made lane by lane. To continue after a stop, change pcs or the cause, and call again. When a
+ * lane cannot execute an instruction, the pcs of all lanes of its group are at that instruction,
+ * which lower lanes may have executed already.
  */
 struct rv_stop rv_run(struct rv_batch *b, uint64_t budget, uint64_t *done);
 
@@ -129,7 +129,7 @@ struct rv_stop rv_run(struct rv_batch *b, uint64_t budget, uint64_t *done);
 void rv_forget(struct rv_batch *b);
 
 /**
- * struct rv_touch - One access to memory, and struct rv_step: one instruction, for who counts time.
+ * struct rv_touch - An access to memory. struct rv_step - An instruction. Both are for timing.
  */
 struct rv_touch {
 	uint64_t va;
@@ -151,8 +151,8 @@ struct rv_step {
 };
 
 /*
- * rv_step() - Execute one instruction of lane 0, the only one, and tell what it was. RV_BUDGET: it
- * goes on.
+ * rv_step() - Execute one instruction of lane 0, the only one, and describe it in @out. RV_BUDGET:
+ * the lane can continue.
  */
 struct rv_stop rv_step(struct rv_batch *b, struct rv_step *out);
 

@@ -122,8 +122,8 @@ static uint64_t overflow(enum rv_fmt fmt, bool sign, enum rv_round rm, uint8_t *
 }
 
 /*
- * @m * 2^@e, not zero, as a number of @fmt. Tiny is what would still be below the smallest normal
- * number if it were rounded with a larger range of exponents.
+ * Round @m * 2^@e, not zero, to @fmt. A result is tiny if it is below the smallest normal number
+ * when rounded with an unbounded exponent.
  */
 static uint64_t pack(enum rv_fmt fmt, bool sign, int e, wide m, enum rv_round rm, uint8_t *flags)
 {

@@ -4,8 +4,8 @@
  * and double precision: for what the host's arithmetic does not give (flags, rounding modes,
  * halves).
  *
- * Values are bits in the low end of 64; what is above them is ignored and comes out as zero, so
- * that callers box. Flags are or'ed into *@flags. Results that are NaN are the canonical one.
+ * Values are bits in the low end of 64; higher bits are ignored in arguments and zero in results,
+ * so callers box results. Flags are or'ed into *@flags. Results that are NaN are the canonical one.
  */
 #ifndef ANNEX_NDP_HARTS_SOFT_H
 #define ANNEX_NDP_HARTS_SOFT_H

@@ -93,8 +93,8 @@ static bool all_seen(const struct rv_batch *b, const uint64_t *va, uint64_t byte
 	} while (0)
 
 /*
- * Aligned elements are single accesses of the host too, as those of scalars (load.c): harts of
- * other threads may be at the same place, and order nothing by it.
+ * Aligned elements are single accesses of the host too, like scalars (load.c): harts of other
+ * threads may access the same place. They order nothing.
  */
 #define PEEK(T, to, from)                                                                          \
 	do {                                                                                       \

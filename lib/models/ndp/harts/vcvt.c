@@ -32,7 +32,7 @@
 #define SOFT_TO(name, bits, S, TF, fmt_, ...)                                                      \
 	SOFT(name, v_u##bits, v_u##TF, v_u8, fmt_, rv_soft_to_int(fmt, a[k], bits, S, __VA_ARGS__))
 
-/* @wa is the width of what is converted, against SEW: of the same width, widened, narrowed. */
+/* @wa is the width of the source relative to SEW: same width, widening, narrowing. */
 #define TO_SAME(name, SIGN, S, near_s, near_d, ...)                                                \
 	SOFT_TO(name##_16x, 16, S, 16, RV_H, __VA_ARGS__);                                         \
 	SOFT_TO(name##_32x, 32, S, 32, RV_S, __VA_ARGS__);                                         \

@@ -100,7 +100,7 @@ static unsigned int decode_opi(unsigned int funct6, struct rv_insn *in)
 	return kernel(in, rv_hot(rv_vint_opi)[funct6]);
 }
 
-/* To and from x registers, and counts of masks: what they are is in the field of vs1 or vs2. */
+/* Moves to and from x registers, and counts of masks: the field of vs1 or vs2 selects one. */
 static unsigned int decode_scalar(struct rv_insn *in)
 {
 	unsigned int which = in->rm == 2 ? in->rs1 : in->rs2;

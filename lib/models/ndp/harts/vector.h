@@ -51,8 +51,8 @@ struct rv_vctx {
 typedef void rv_kern(void *d, const void *a, const void *b, size_t n, struct rv_vctx *c);
 
 /*
- * Comparisons of all lanes, of which vlenb is 32: bit r * n + k of d[lane] is that of element k of
- * register r. Registers of @a lie as rows do, those of @b are @b_row bytes apart.
+ * Comparisons of all lanes, for vlenb 32: bit r * n + k of d[lane] is the result for element k of
+ * register r. Registers of @a are in rows; registers of @b are @b_row bytes apart.
  */
 typedef void rv_bits(uint64_t *d, const char *a, const char *b, size_t b_row, unsigned int regs);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Vector instructions that do the same to each element: operands become arrays, a kernel runs over
- * them, and what is active of the result is put back.
+ * Vector instructions on single elements: operands become arrays, a kernel runs over them, and
+ * active elements of the result are written back.
  */
 #include "core/least.h"
 #include "vector.h"
@@ -21,7 +21,7 @@ struct work {
 	bool single; /* a call for each active element: flags and rounding are each lane's own */
 	bool all;    /* every lane of the rows is one of the group, or dead */
 	unsigned int sew;
-	int widest; /* EEW of the widest operand, like those of struct rv_vop */
+	int widest; /* EEW of the widest operand, as in struct rv_vop */
 	unsigned int lane, lanes;
 	unsigned int step, n; /* the register of the widest group, elements that it has */
 	struct rv_vctx ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels of floating point: with the host's arithmetic for round to nearest when nobody sees
- * flags (it is the same then), and exact ones through soft.h. Results that are NaN are canonical.
+ * Kernels of floating point: with the host's arithmetic for round to nearest when flags are not
+ * read (results are the same), and exact ones through soft.h. Results that are NaN are canonical.
  *
  * Halves are computed in single precision and rounded once more: with 24 bits, that gives the same
  * as rounding once for all but fused operations.
@@ -140,7 +140,7 @@ static inline float fma_h(float x, float y, float z)
 	}                                                                                          \
 	_Static_assert(1, "")
 
-/* Exact ones are of bits: a[k], b[k], d[k], and RM_FLAGS at the end of what they call. */
+/* Exact kernels work on bits a[k], b[k], d[k], and pass RM_FLAGS last. */
 #define RM_FLAGS (enum rv_round) c->rm, &c->flags
 #define SOFT(name, TD, TA, TB, FMT, expr)                                                          \
 	static void name(void *d_, const void *a_, const void *b_, size_t n, struct rv_vctx *c)    \

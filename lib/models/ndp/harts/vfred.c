@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Floating-point reductions, all of them in the order of elements. With nobody to see flags the
- * host's arithmetic does it; otherwise, soft.h.
+ * Floating-point reductions, all in the order of elements: by the host's arithmetic if flags are
+ * not read, else by soft.h.
  */
 #include "vfloat.h"
 

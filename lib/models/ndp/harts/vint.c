@@ -82,7 +82,7 @@ const rv_vops RV_HOT(rv_vint_opi) = {
 	[0x2d] = &vnsra,
 };
 
-/* Of those that have v0 as an operand. */
+/* Instructions with v0 as an operand. */
 const rv_vops RV_HOT(rv_vint_bits) = {
 	[0x10] = &vadc, [0x11] = &vmadcm, [0x12] = &vsbc, [0x13] = &vmsbcm, [0x17] = &vmerge,
 };

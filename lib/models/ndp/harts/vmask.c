@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions of masks: logic, counts, first ones, and what is numbered by them.
+ * Instructions of masks: logic, counts, first set bits, iota and id.
  */
 #include "vector.h"
 

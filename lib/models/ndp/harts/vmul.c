@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Integer kernels: products, quotients, sums of products, and what is twice as wide.
+ * Integer kernels: products, quotients, sums of products, and widening operations.
  */
 #include "vkern.h"
 

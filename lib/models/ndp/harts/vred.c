@@ -9,8 +9,8 @@
 enum { SUM, AND, OR, XOR, MINU, MIN, MAXU, MAX };
 
 /*
- * Elements [0, n) of the array @from, those that count in @mask, NULL: all. The first loop has no
- * branches, so that it is one of vectors.
+ * Reduce elements [0, n) of the array @from, only those in @mask unless it is NULL. The first loop
+ * has no branches, so that compilers vectorize it.
  */
 #define REDUCE(T, D, expr)                                                                         \
 	do {                                                                                       \

@@ -35,7 +35,7 @@ static void *watch_front(void *arg)
 	return NULL;
 }
 
-/* The thread ends, then the client: what is under way is answered. */
+/* End the thread, then the client, which answers calls in flight. */
 static void end(struct local *l)
 {
 	if (!l->open)

@@ -17,7 +17,7 @@
 #define TIMEOUT_MS 5000u
 
 _Static_assert(ANNEX_M2_CLIENTS == NDP_PEERS && ANNEX_M2_RECORDS_MAX == ANNEX_M2_KERNELS,
-	       "who lists has room for all");
+	       "lists have room for all clients and kernels");
 
 /* struct annex_m2_server - One of the two. */
 struct annex_m2_server {

@@ -19,7 +19,7 @@
 #define BUDGET (1ull << 32)
 
 _Static_assert(ANNEX_NDP_VLSU == (int)RV_VLSU && ANNEX_NDP_PARTS == RV_VLSU + 1,
-	       "parts are those of the harts");
+	       "parts of the model equal parts of the harts");
 
 struct annex_ndp_time {
 	struct annex_ndp_time_opts opts;
