@@ -27,7 +27,7 @@ static int read_table(struct annex_hdm *h, bool anew)
 	/* Scratch memory holds no data of others, unless another handle still uses it. */
 	if (err == -EILSEQ && h->m->scratch && hdm_alone(h)) {
 		annex_log(ANNEX_LOG_WARNING,
-			  "%s: its table was damaged and is made anew: what was there is forgotten",
+			  "%s: its table was damaged and is made anew: the old contents are lost",
 			  h->uri);
 		err = -ENODATA;
 	}

@@ -82,7 +82,7 @@ int hdm_give_run(struct annex_hdm *h, uint32_t at)
 	if (!err && (r.kind == HDM_FREE || r.kind == HDM_TABLE))
 		err = annex_fail(-EINVAL, "%s: nothing to free at offset %llu", h->uri, offset);
 	else if (!err && r.kind == HDM_OWNED && r.index != h->owner)
-		err = annex_fail(-EPERM, "%s: what is at offset %llu is another handle's", h->uri,
+		err = annex_fail(-EPERM, "%s: offset %llu belongs to another handle", h->uri,
 				 offset);
 	if (!err)
 		err = hdm_run_clear(&h->t, at);

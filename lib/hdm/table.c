@@ -70,8 +70,8 @@ static int check_head(struct hdm_table *t)
 	if (h.magic != HDM_MAGIC)
 		return is_blank(t) ? -ENODATA
 				   : annex_fail(-EILSEQ,
-						"%s: what is there is no range of Annex; format=1 "
-						"gives it up",
+						"%s: its contents are no range of Annex; format=1 "
+						"discards them",
 						t->uri);
 	if (h.check != head_check(&h))
 		return annex_fail(-EILSEQ, "%s: the head of the table is damaged", t->uri);

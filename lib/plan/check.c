@@ -76,9 +76,9 @@ static int check_life(const struct replay *r, const struct annex_plan_step *s,
 		      const struct place *p)
 {
 	if (s->op == ANNEX_PLAN_ALLOC)
-		return p->born ? fail(r, true, s->tensor, "alloc of what lives already") : 0;
+		return p->born ? fail(r, true, s->tensor, "alloc of an allocated tensor") : 0;
 	if (!p->born)
-		return fail(r, true, s->tensor, "%s of what does not live",
+		return fail(r, true, s->tensor, "%s of a tensor without memory",
 			    annex_plan_op_name(s->op));
 	return 0;
 }

@@ -15,12 +15,13 @@
  *    window: they passed the link; bytes that host and CXL memory cannot hold, to SSDs.
  *
  *  - bytes that must pass SSDs both ways, where reads and writes share their time. Output is
- *    counted from the window's beginning here: of what kernels a to b write, what lives at its end.
+ *    counted from the window's beginning here: bytes that kernels a to b write and that live at its
+ *    end.
  *
  * Windows that follow one another add up; the bound is the largest sum of windows from the end of
- * one iteration to the end of the next. It needs no more than that kernels run in order, that the
- * tensors of a kernel are all present when it ends, that memories hold what they hold, and that
- * links carry what they carry. So it holds too where kernels begin before their tensors are there.
+ * one iteration to the end of the next. It assumes only that kernels run in order, that all tensors
+ * of a kernel are present when it ends, and that memories and links have their capacities. So it
+ * also holds if kernels begin before their tensors are present.
  */
 #include <errno.h>
 #include <math.h>

@@ -154,8 +154,8 @@ static int stuck(const struct sim *s)
 	else
 		snprintf(label, sizeof(label), "the end of the iteration");
 	if (full)
-		return annex_fail(-ENOSPC, "%s waits for what cannot leave: all below is full",
-				  label);
+		return annex_fail(
+			-ENOSPC, "%s waits for bytes that cannot leave: all tiers are full", label);
 	return annex_fail(-EDEADLK, "%s waits for ever", label);
 }
 

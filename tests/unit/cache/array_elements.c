@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arrays: elements through the cache are those of a plain array that does the same.
+ * Arrays: elements through the cache equal those of a plain array after the same operations.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -80,8 +80,8 @@ static void no_addition_is_lost(void)
 }
 
 /*
- * Element i always holds i in its low half, whoever wrote it, and its high half repeats it: a
- * reader that sees anything else saw a torn element, another line's, or one that was on its way.
+ * Every writer stores i in the low half of element i, and repeats it in the high half: a reader
+ * that finds another value saw a torn element, one of another line, or one in flight.
  */
 static uint64_t stamp(uint64_t i)
 {

@@ -12,7 +12,7 @@
 #include "tests/unit/unit.h"
 
 #define LINE 512u
-/* Sanitizers take memory of their own for what is touched: there is nothing to measure. */
+/* Sanitizers allocate memory of their own for accessed memory, so nothing can be measured. */
 #define GETS (UNIT_SANITIZED ? 5000u : 90000u)
 
 static uint64_t anonymous(void)
@@ -233,7 +233,7 @@ static void without_an_entry_is_busy(void)
 	rig_close(&r);
 }
 
-UNIT_SUITE(cache_entry, {"takes little, whatever is behind it", takes_little_whatever_is_behind_it},
+UNIT_SUITE(cache_entry, {"takes little for any device", takes_little_whatever_is_behind_it},
 	   {"entries go with their lines", entries_go_with_their_lines},
 	   {"entries go with the lines of threads", entries_go_with_the_lines_of_threads},
 	   {"lines of one chain", lines_of_one_chain},

@@ -176,6 +176,6 @@ UNIT_SUITE(cache_groups, {"equal members share one probe", equal_members_share_o
 	   {"groups of any size", groups_of_any_size},
 	   {"too large a group leaves nothing pinned", too_large_a_group_leaves_nothing_pinned},
 	   {"a failed group hides nothing", a_failed_group_of_new_lines_hides_nothing},
-	   {"what was read ahead is hit", what_was_read_ahead_is_hit},
+	   {"lines that were read ahead are hits", what_was_read_ahead_is_hit},
 	   {"reading ahead does not evict itself", reading_ahead_does_not_evict_itself},
-	   {"nobody need come for it", nobody_need_come_for_what_was_read_ahead})
+	   {"a read ahead needs no waiting thread", nobody_need_come_for_what_was_read_ahead})

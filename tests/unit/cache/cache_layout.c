@@ -70,7 +70,7 @@ static void a_stripe_may_end_within_a_line(void)
 	rig_close(&r);
 }
 
-/* All replicas get the same contents first: those of device 0. */
+/* First copy the contents of device 0 to all replicas. */
 static void replicate(struct rig *r)
 {
 	uint64_t words[512];

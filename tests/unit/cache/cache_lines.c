@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lines of one cache, one thread: what is pinned is what lies on the device, and what was changed
- * gets there.
+ * Lines of one cache, one thread: pinned lines have the data of the device, and changes are written
+ * to it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -300,7 +300,7 @@ static void all_pinned_is_busy(void)
 		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, 0, &p), 0);
 	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 4, 0, &p), -EBUSY);
 	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 4, ANNEX_PIN_NEW, &p), -EBUSY);
-	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 3, 0, &p), 0); /* what is there may be had again */
+	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 3, 0, &p), 0); /* a cached line can be pinned again */
 	annex_cache_unpin(r.c, 3, 0);
 	annex_cache_unpin(r.c, 2, 0);
 	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 4, 0, &p), 0);
@@ -359,7 +359,7 @@ UNIT_SUITE(cache_lines,
 	   {"a flush writes its range only", a_flush_writes_its_range_only},
 	   {"a device smaller than a line", a_device_smaller_than_a_line},
 	   {"a partial last line", a_partial_last_line_is_written_in_its_length},
-	   {"destroy writes what is dirty", destroy_writes_what_is_dirty},
+	   {"destroy writes dirty lines", destroy_writes_what_is_dirty},
 	   {"write-back goes ahead of the hand", writes_overlap_with_reads},
 	   {"the depth reached is the queue's", the_depth_reached_is_the_queue_s},
 	   {"all pinned is busy", all_pinned_is_busy},

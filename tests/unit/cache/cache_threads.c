@@ -229,7 +229,7 @@ static void a_file_keeps_what_was_destroyed(void)
 			race.words[t][line] = rig_word(0, line * 4096 + 8 * t);
 	rig_threads(THREADS, use, &race);
 	CU_ASSERT_EQUAL(race.bad, 0);
-	rig_close(&race.rig); /* destroys the cache, which writes what is dirty */
+	rig_close(&race.rig); /* destroys the cache, which writes dirty lines */
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &dev), 0);
 	check_device(&race, dev);
 	annex_dev_close(dev);
@@ -340,7 +340,7 @@ UNIT_SUITE(cache_threads, {"one read serves all waiters", one_read_serves_all_wa
 	   {"nothing is lost under eviction", nothing_is_lost_under_eviction},
 	   {"nothing is lost in a table", nothing_is_lost_in_a_table},
 	   {"nothing is lost with a serving thread", nothing_is_lost_with_a_serving_thread},
-	   {"a file keeps what was destroyed", a_file_keeps_what_was_destroyed},
+	   {"a file keeps the data of a destroyed cache", a_file_keeps_what_was_destroyed},
 	   {"more threads than cores", more_threads_than_cores})
 
 /* Not in guests: to end a thread, glibc loads a library. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The names of servers' sockets: who may take one, and what other users can do about it.
+ * The names of servers' sockets: which processes can take one, and how other users can interfere.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -141,7 +141,7 @@ static void refused(const struct place *p)
 	CU_ASSERT_EQUAL(unlink(p->lock), 0);
 }
 
-/* Made before by another user, who may lock it: neither followed, waited for, nor trusted. */
+/* A lock file of another user, which may lock it, is neither followed, waited for, nor trusted. */
 static void lock_of_others(void)
 {
 	char target[64];

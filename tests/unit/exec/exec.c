@@ -46,7 +46,8 @@ static void drop(struct net *net, uint64_t *p)
 		CU_ASSERT_EQUAL(annex_free(net->space, p), 0);
 }
 
-/* Where no touch brings it, somebody has to, outside of kernels; and until release() it stays. */
+/* Without page faults the test brings in tensors outside of kernels, and holds them until
+ * release(). */
 static void take(struct net *net, const uint64_t *p)
 {
 	struct annex_move *m;
@@ -102,7 +103,7 @@ static void backward(struct net *net, unsigned int l)
 	drop(net, act);
 }
 
-/* @layers of them; fewer is another iteration than that which was planned for. */
+/* An iteration of @layers layers; with fewer it differs from the planned one. */
 static void iterate(struct net *net, uint64_t input, unsigned int layers)
 {
 	if (net->exec)
@@ -140,7 +141,7 @@ static int leave_at_once(const struct annex_vitality *v, const struct annex_syst
 	const struct annex_trace *t = v->trace;
 	int err = annex_plan_create("leave-at-once", t, sys, plan);
 
-	/* What leaves makes room for what comes. */
+	/* Evictions first, to make room. */
 	for (unsigned int comes = 0; comes < 2 && !err; comes++) {
 		for (uint32_t i = 0; i < v->n_periods && !err; i++) {
 			const struct annex_period *p = &v->periods[i];
@@ -261,10 +262,10 @@ static void run_policy(const char *policy, const struct annex_frames *frames, ui
 	CU_ASSERT_EQUAL(planned, !policy || strcmp(policy, "none"));
 	CU_ASSERT_EQUAL(planning, planned);
 	CU_ASSERT_EQUAL(by_own, !policy);
-	/* What is only read needs no second copy; without frames, since Linux 6.4. */
+	/* Tensors that are only read are not written again; without frames, since Linux 6.4. */
 	annex_space_get_stats(space, &moved);
 	CU_ASSERT(!frames || moved.clean > 0);
-	/* Kernels say what they write. Under a plan copies may be made meanwhile. */
+	/* Kernels declare their writes. Under a plan copies may be made meanwhile. */
 	CU_ASSERT(!policy || strcmp(policy, "none") || moved.write_faults == 0);
 	CU_ASSERT_EQUAL(strayed, planned);
 	close_net(&net);
@@ -283,7 +284,7 @@ static void by_every_policy(void)
 	run_policy("uvm", NULL, &state);
 }
 
-/* As on a GPU, whose kernels cannot fault: what is not there when one runs ends this process. */
+/* As on a GPU, whose kernels cannot fault: an access to an absent tensor ends this process. */
 static void without_faults(void)
 {
 	const struct annex_frames *frames = annex_gpu_memory_host()->frames;
@@ -394,8 +395,8 @@ static void one_kernel(struct annex_exec *e, void *p)
 }
 
 /*
- * A plan leaves some of the device tier free: what takes all of it cannot be planned. It is said
- * once, and tried again when there is more room, whatever was under way when that came.
+ * A plan leaves some of the device tier free: kernels that need all of it cannot be planned for.
+ * The failure is logged once, and planning is tried again when there is more room.
  */
 static void no_plan(void)
 {
@@ -469,7 +470,7 @@ static void very_slow(void)
 	CU_ASSERT_EQUAL(annex_store_close(store), 0);
 }
 
-/* The time is that of all tensors together; what is on its way then comes all the same. */
+/* The time limit is for all tensors together; transfers in flight end nevertheless. */
 static void too_slow(void)
 {
 	struct annex_store_opts slow = {.read_rate = 1e6, .depth = 1};
@@ -546,8 +547,8 @@ static void take_turns(struct annex_exec *e, struct annex_space *space, uint8_t 
 }
 
 /*
- * A kernel's time has in it what the program does after it, and nothing of what it waits for, be it
- * before it starts or by faults: so plans stay as good as they were.
+ * A kernel's time includes the program's work after it, but neither waits before it starts nor
+ * waits for page faults: so plans stay valid.
  */
 static void what_kernels_take(void)
 {
@@ -585,10 +586,10 @@ static void what_kernels_take(void)
 	CU_ASSERT_EQUAL(st.plans, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(annex_exec_plan(e, &trace, &sys));
 	CU_ASSERT(trace->kernels[0].ns >= BETWEEN_NS);
-	/* Two threads took turns; a second is what no machine is so busy for. */
+	/* Two threads took turns; even on a busy machine that takes less than a second. */
 	CU_ASSERT(sys->fault_ns >= 500 && sys->fault_ns < 1000000000);
 	CU_ASSERT_EQUAL(sys->fault_bytes, 65536);
-	/* By a fault's own way somebody wakes up after the bytes have passed the slow link. */
+	/* A fault's own latency includes a wake-up after the bytes have passed the slow link. */
 	CU_ASSERT(sys->ssd_read_ns > 0 && sys->ssd_read_ns < 1000000000);
 	CU_ASSERT(sys->frees);
 	/* Two tensors were waited for in the iteration that the plan is made from. */

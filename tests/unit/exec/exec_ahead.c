@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading ahead while there is no plan: kernels that use tensors in their order, backwards, and in
- * several streams; and those that use them in no order, for which nothing comes that is not used.
+ * Reading ahead without a plan: for kernels that use tensors in order, in reverse, and in several
+ * streams, and not for kernels that use them in no order.
  */
 #include <string.h>
 #include <annex/detail/clock.h>

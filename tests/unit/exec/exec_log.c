@@ -30,7 +30,7 @@ static struct iteration_log iteration(const uint64_t *ns)
 	return log;
 }
 
-/* The next iteration, in which kernel 1 takes @ns. Return: what it usually takes. */
+/* The next iteration, in which kernel 1 takes @ns. Return: its usual time. */
 static uint64_t next(struct iteration_log *last, uint64_t ns)
 {
 	struct iteration_log log = iteration((uint64_t[KERNELS]){100, ns, 100});
@@ -80,7 +80,7 @@ static void first_two(void)
 	annex_log_clear(&last);
 }
 
-/* However times vary within the drift, what is usual stays. */
+/* Times that vary within the drift do not change the usual time. */
 static void noise(void)
 {
 	uint64_t state = random_seed("noise");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels that run later than they are launched, in a stream of the host's frames, where a touch of
- * what is not there ends this process.
+ * Kernels that run later than they are launched, in a stream of the host's frames, where an access
+ * to an absent tensor ends this process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -124,7 +124,7 @@ static void launched_ahead(void)
 	bench_close(&b);
 }
 
-/* Neither the memory nor the address of a freed tensor is anybody else's until its kernels end. */
+/* Neither memory nor address of a freed tensor is reused before its kernels have ended. */
 static void freed_in_flight(void)
 {
 	struct bench b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Spaces in memory that nobody sees touches of, as a GPU's is; the host's frames play it.
+ * Spaces in memory without detection of accesses, like a GPU's, emulated by the host's frames.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -177,7 +177,7 @@ static void prefetched_stays(void)
 	mem_rig_close(&r);
 }
 
-/* Of what is held, a kernel may write any byte meanwhile: nothing of it is copied. */
+/* A kernel may write any byte of a held tensor: so it is not copied. */
 static void held_is_not_saved(void)
 {
 	struct annex_space_opts opts = {.device = MIB, .host = MIB, .frames = host()};
@@ -282,7 +282,7 @@ static void no_memory(void)
 	CU_ASSERT_EQUAL(take(&r, q, MIB), 0);
 	CU_ASSERT_EQUAL(q[MIB - 1], 0);
 	CU_ASSERT_EQUAL(let_go(&r, q), 0);
-	/* What is below stays there, and good. */
+	/* The copies below stay valid. */
 	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
 	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
@@ -504,7 +504,7 @@ static void bad_sizes(void)
 #define TENSORS 12u
 #define STEPS 60u
 
-/* Compare all of it, and change some; small ones are held by those that share their pages. */
+/* Compare a tensor, and change a part; a hold on a small one holds its shared pages. */
 static void use(struct mem_twin *t, uint64_t *state, const struct mem_pair *x)
 {
 	if (take(t->r, x->p, x->bytes)) {

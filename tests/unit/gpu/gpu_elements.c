@@ -120,7 +120,7 @@ static void coalesce_test(void)
 	gpu_rig_close(&w.rig, 0);
 }
 
-/* One of a thread's own elements: those of a warp side by side, or anywhere. */
+/* One of a thread's own elements: of a warp's threads adjacent, or anywhere. */
 static uint64_t choose_own(const struct work *w, unsigned int thread, unsigned int round,
 			   uint64_t *random)
 {
@@ -130,7 +130,7 @@ static uint64_t choose_own(const struct work *w, unsigned int thread, unsigned i
 	return row * w->threads + thread;
 }
 
-/* Every thread changes its own elements, and reads them back: what it wrote last is there. */
+/* Every thread changes its own elements, and reads back its last write. */
 static void write_own(void *arg, unsigned int thread)
 {
 	struct work *w = arg;
@@ -266,7 +266,7 @@ static void two_test(void)
 	}
 }
 
-/* An index out of bounds is the caller's error, and nobody else's. */
+/* An index out of bounds is an error of the caller alone. */
 static void bounds(void *arg, unsigned int thread)
 {
 	struct work *w = arg;
@@ -301,6 +301,6 @@ static void bounds_test(void)
 }
 
 UNIT_SUITE(gpu_elements, {"get, of all sizes, from small caches", get_test},
-	   {"lanes and warps share a read", coalesce_test},
-	   {"set, and what is read back", set_test}, {"atomic additions", add_test},
-	   {"two caches in a warp", two_test}, {"indices out of bounds", bounds_test})
+	   {"lanes and warps share a read", coalesce_test}, {"set, and read back", set_test},
+	   {"atomic additions", add_test}, {"two caches in a warp", two_test},
+	   {"indices out of bounds", bounds_test})

@@ -50,7 +50,7 @@ static void read_until(void *arg, unsigned int thread)
 	}
 }
 
-/* Each thread changes elements of its own, and stops at an error. What it was told is done, is. */
+/* Each thread changes elements of its own, and stops at an error. Successful changes remain. */
 static void write_until(void *arg, unsigned int thread)
 {
 	struct work *w = arg;
@@ -78,7 +78,7 @@ static void fail_and_recover(struct work *w, void (*kernel)(void *, unsigned int
 	uint64_t line = 0, val;
 
 	gpu_rig_run(&w->rig, WARPS, kernel, w);
-	/* A write-back that is lost may be one that nobody had to wait for: then a flush does. */
+	/* No thread may have waited for a lost write-back: then a flush does. */
 	if (kernel == write_until && !w->bad)
 		CU_ASSERT_EQUAL(annex_gpu_flush(w->rig.ctx, 0, UINT64_MAX), code)
 	else
@@ -89,7 +89,7 @@ static void fail_and_recover(struct work *w, void (*kernel)(void *, unsigned int
 	CU_ASSERT(e.block < WARPS);
 	CU_ASSERT(e.line < w->rig.cache->nlines);
 	CU_ASSERT(gpu_rig_stats(&w->rig).errors > 0);
-	/* What needs the device fails at once. */
+	/* Calls that need the device fail at once. */
 	while (w->rig.cache->dir[line] & ANNEX_LINE_VALID)
 		line++;
 	CU_ASSERT_EQUAL(annex_gpu_get(&w->a, line * (LINE / 8), &val), code);
@@ -195,7 +195,7 @@ static void remove_test(void)
 	gpu_rig_close(&w.rig, -ENODEV);
 }
 
-/* All slots are held: who wants another line waits, and says so in the end; hits go on. */
+/* All slots are held: requests for other lines wait and fail in the end; hits succeed. */
 static void hold_all(void *arg, unsigned int thread)
 {
 	struct work *w = arg;

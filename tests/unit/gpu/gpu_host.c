@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts for GPU threads, with the host in the place of the GPU: what they set up, what they
- * refuse, and how they come back from commands that are lost.
+ * Contexts for GPU threads, with the host in place of the GPU: setup, rejected options, and
+ * recovery from lost commands.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ static bool file_is(const char *path, const uint64_t *words)
 	return same;
 }
 
-/* Reads and writes through a cache that holds a part, and what is in the file in the end. */
+/* Reads and writes through a small cache, and the contents of the file in the end. */
 static void reference_with(const struct annex_gpu_opts *opts, const char *serve)
 {
 	char path[HOST_PATH], uri[512];
@@ -574,7 +574,7 @@ static void removal(void)
 	start = annex_now();
 	CU_ASSERT_EQUAL(annex_gpu_get(&a, 9 * 512, &val), -ENODEV);
 	CU_ASSERT(annex_now() - start < TIMEOUT_MS * ANNEX_NSEC_PER_MSEC / 2);
-	CU_ASSERT_EQUAL(annex_gpu_get(&a, 3 * 512, &val), 0); /* what is there is there */
+	CU_ASSERT_EQUAL(annex_gpu_get(&a, 3 * 512, &val), 0); /* a cached element is still read */
 	CU_ASSERT_EQUAL(val, 5);
 	CU_ASSERT_EQUAL(annex_gpu_recover(ctx), -ENODEV);
 	CU_ASSERT_EQUAL(annex_gpu_close(ctx), -ENODEV);

@@ -143,7 +143,7 @@ static void write_span_test(void)
 	CU_ASSERT(s.reads == 0 && s.bytes_read == 0 && s.writes > 0);
 	finish(&w);
 
-	/* ANNEX_PIN_NEW for a part of a line is taken for what it is: all else stays. */
+	/* ANNEX_PIN_NEW for a part of a line leaves the rest unchanged. */
 	setup(&w, &few, "part of a line");
 	w.flags = ANNEX_PIN_WRITE | ANNEX_PIN_NEW;
 	CU_ASSERT_EQUAL(annex_gpu_set(&w.a, 0, w.rig.expect), 0);
@@ -153,7 +153,7 @@ static void write_span_test(void)
 	finish(&w);
 }
 
-/* What was prefetched is there, and was read once. */
+/* Prefetched lines are cached, and were read once. */
 static void prefetch_lines(void *arg, unsigned int thread)
 {
 	struct work *w = arg;
@@ -317,5 +317,5 @@ static void flush_live_test(void)
 
 UNIT_SUITE(gpu_lines, {"spans that read", span_test}, {"spans that write", write_span_test},
 	   {"prefetch", prefetch_test}, {"reads begun early", ticket_test},
-	   {"flush writes what it should, once", flush_test},
+	   {"flush writes dirty lines once", flush_test},
 	   {"flush while others write", flush_live_test})

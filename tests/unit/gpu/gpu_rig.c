@@ -8,7 +8,7 @@
 
 #define CHUNK (64u << 10)
 
-/* By commands of the host, which have nothing to do with what is tested. */
+/* Copy by commands of the host, independent of the tested code. */
 static void transfer(struct gpu_rig *r, uint8_t opcode, char *data)
 {
 	struct annex_dev *dev = annex_gpu_dev(r->ctx);

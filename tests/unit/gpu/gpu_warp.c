@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lanes of warps tell each other what they should, however they part and meet.
+ * Communication between lanes of warps, in all divergences.
  */
 #include <stdlib.h>
 #include <annex/warp.h>
@@ -35,7 +35,7 @@ static bool is_right(const uint64_t *value, uint32_t mask)
 	right &= annex_warp_shfl(mask, mine, annex_warp_first(same)) == mine;
 	right &= annex_warp_shfl(mask, mine, last) ==
 		 annex_atomic_load(&value[last], ANNEX_RELAXED);
-	annex_warp_sync(mask); /* nobody goes on to another value before all have looked */
+	annex_warp_sync(mask); /* all lanes must have read the value before it changes */
 	return right;
 }
 

@@ -63,7 +63,7 @@ struct fiber {
 
 struct lane {
 	struct fiber fiber;
-	enum call call; /* what it waits for */
+	enum call call; /* the call that it waits in */
 	const void *site;
 	uint32_t mask;
 	uint32_t from;
@@ -191,7 +191,7 @@ ANNEX_RACY static void twin_sync(uint32_t mask)
 
 ANNEX_RACY static void twin_pause(void)
 {
-	/* When nobody does anything else, other warps, and who serves the queues, should. */
+	/* If all lanes pause, let other warps and the thread that serves the queues run. */
 	if (++self->pauses > LANES) {
 		self->pauses = 0;
 		sched_yield();
@@ -287,7 +287,7 @@ ANNEX_RACY static bool complete_any(struct warp *w)
 	return false;
 }
 
-/* Lanes at one place that asks who is there: mostly all of them go on together. */
+/* Release lanes that call annex_warp_active() at one place: usually all of them together. */
 ANNEX_RACY static void let_go(struct warp *w, uint32_t waiting)
 {
 	const void *site = w->lanes[any_of(w, waiting)].site;

@@ -70,7 +70,7 @@ static void files_that_do_not_fit(void)
 	snprintf(uri, sizeof(uri), "shm:/proc/self/fd/%d", r.fd);
 	CU_ASSERT_EQUAL(annex_hdm_open(uri, NULL, &h), 0);
 	annex_hdm_close(h);
-	/* Not while somebody uses it. */
+	/* Not while another handle is open. */
 	snprintf(uri, sizeof(uri), "shm:/proc/self/fd/%d?format=1", r.fd);
 	refused(uri, -EBUSY);
 	annex_hdm_close(r.h);
@@ -266,7 +266,7 @@ static void freed_wrongly(void)
 	CU_ASSERT_EQUAL(annex_hdm_free(r.h, large + 4096), -EINVAL);
 	CU_ASSERT_EQUAL(annex_hdm_free(r.h, large + 64), -EINVAL);
 	CU_ASSERT_EQUAL(annex_hdm_free(r.h, annex_hdm_at(r.h, 0)), -EINVAL);
-	/* Others do not free what is ours. */
+	/* Another handle cannot free a piece of this one. */
 	CU_ASSERT_EQUAL(
 		annex_hdm_free(other, annex_hdm_at(other, (uint64_t)(large - r.h->m->base))),
 		-EPERM);
@@ -324,7 +324,7 @@ static void names_stay(void)
 	CU_ASSERT_EQUAL(annex_hdm_alloc(other, 1, 0, "model/weights", (void **)&q), -EEXIST);
 	CU_ASSERT_EQUAL(hdm_rig_count(other), 2);
 	annex_hdm_close(r.h);
-	/* What had no name went with its handle. */
+	/* Pieces without a name were freed with their handle. */
 	CU_ASSERT_EQUAL(hdm_rig_count(other), 1);
 	annex_hdm_close(other);
 	r.h = hdm_rig_again(&r);
@@ -442,7 +442,7 @@ static void home_of_queues_and_lines(void)
 	CU_ASSERT_EQUAL(annex_cache_flush(c, 0, UINT64_MAX), 0);
 	CU_ASSERT_EQUAL(annex_cache_destroy(c), 0);
 	annex_dev_close(dev);
-	/* All of it came back, but for what stays for the next. */
+	/* All is free, except a run kept for the next small piece. */
 	CU_ASSERT_EQUAL(annex_hdm_get_usage(r.h, &u), 0);
 	CU_ASSERT(u.used <= 8 * SLAB_BYTES);
 	CU_ASSERT_PTR_NULL(opts.provider->alloc(opts.provider->ctx, RANGE, 64));
@@ -564,8 +564,8 @@ static void *maps_memory(void *arg)
 }
 
 /*
- * A file system that has MAP_SYNC in principle refuses it late, when what was there before is
- * unmapped already. Nobody loses memory by that.
+ * A file system with MAP_SYNC may refuse it late, when the previous mapping is unmapped already.
+ * Other mappings must not be lost by that.
  */
 static void beside_others_mappings(void)
 {
@@ -595,7 +595,7 @@ static void beside_others_mappings(void)
 }
 
 UNIT_SUITE(hdm, {"published", published}, {"behind a dma-buf", behind_a_dmabuf},
-	   {"large ranges", large_ranges}, {"what is no range is refused", what_is_no_range},
+	   {"large ranges", large_ranges}, {"other files are refused", what_is_no_range},
 	   {"files that do not fit", files_that_do_not_fit},
 	   {"data of others stays", data_of_others},
 	   {"what a range says of itself", what_it_says_of_itself},

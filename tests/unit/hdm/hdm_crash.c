@@ -159,7 +159,7 @@ static void every_state_recovers(void)
 	CU_ASSERT(m.crashes > 1000);
 }
 
-/* What is done when it returns is there without power. */
+/* Completed calls survive a power loss. */
 static void done_is_done(void)
 {
 	struct model m = {.before = 0};
@@ -276,7 +276,7 @@ static void damaged_before_it_is_opened(void)
 		use(h);
 		annex_hdm_close(h);
 	}
-	/* Most of it is found: only what no word stands for may be anything. */
+	/* Most damage is detected: only granules without a word may have any contents. */
 	CU_ASSERT(rejected > 500);
 	CU_ASSERT(opened > 10);
 	free(image);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that must not be touched is given to nobody, also when that is found out late.
+ * Poisoned memory is never allocated, also if the poison is found late.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -106,7 +106,8 @@ static void later_poison_is_left_out(void)
 	goes_bad(offset_of(h, held) + 3 * PAGE, 2 * PAGE);
 	CU_ASSERT_EQUAL(annex_hdm_get_usage(h, &u), 0);
 	CU_ASSERT_EQUAL(u.poisoned, 2 * PAGE);
-	/* What was taken when it went bad can be freed, and is not had again. */
+	/* A piece that was poisoned after its allocation can be freed, and is not allocated
+	 * again. */
 	CU_ASSERT_EQUAL(annex_hdm_free(h, held), 0);
 	CU_ASSERT_EQUAL(annex_hdm_alloc(h, PAGE, 0, "another", &p), 0);
 	CU_ASSERT_FALSE(is_bad(h, p, PAGE));
@@ -175,7 +176,7 @@ static void a_medium_that_cannot_say(void)
 	CU_ASSERT_EQUAL(annex_hdm_alloc(h, 100000, 0, NULL, &p), -ENODEV);
 	h->recall = 0;
 	CU_ASSERT_EQUAL(annex_hdm_alloc(h, 64, 0, NULL, &p), -ENODEV);
-	/* Nor can those who come before it is asked again. */
+	/* Nor by calls before the medium is asked again. */
 	h->recall = UINT64_MAX;
 	CU_ASSERT_EQUAL(annex_hdm_alloc(h, 64, 0, NULL, &p), -ENODEV);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "its poison is not known"));
@@ -197,7 +198,7 @@ static void a_table_gone_bad(void)
 	annex_hdm_close(h);
 }
 
-/* One page more, each time somebody asks. */
+/* Report one more page with each call. */
 static int tell_more(struct annex_medium *m)
 {
 	if (sick.nbad < 8)
@@ -239,7 +240,7 @@ static void many_ask(void)
 }
 
 UNIT_SUITE(hdm_poison, {"poison is left out", poison_is_left_out},
-	   {"what is poisoned later is left out", later_poison_is_left_out},
+	   {"memory poisoned later is left out", later_poison_is_left_out},
 	   {"small pieces of a page gone bad", small_pieces_of_a_page_gone_bad},
 	   {"small pieces ask seldom", small_pieces_ask_seldom},
 	   {"a medium that cannot say", a_medium_that_cannot_say}, {"many ask", many_ask},

@@ -39,7 +39,7 @@ static size_t random_bytes(uint64_t *seed)
 	return random_next(seed) % 8 ? bytes : bytes * 40;
 }
 
-/* What was put in a piece is there until it is given back. */
+/* Check the contents of a piece, and free it. */
 static bool give(struct annex_hdm *h, struct piece *x)
 {
 	bool right = true;
@@ -262,7 +262,7 @@ static void processes_side_by_side(void)
 	hdm_rig_close(&r);
 }
 
-/* Named pieces come and go, and others, until somebody ends it. */
+/* Allocate and free pieces, with names and without, until killed. */
 static void live_until_killed(const char *uri, uint64_t seed, struct seen *s)
 {
 	struct annex_hdm *h;
@@ -326,7 +326,7 @@ static void killed_in_the_middle(void)
 		CU_ASSERT(reached(s, from + 20));
 		kill(b, SIGKILL);
 		CU_ASSERT_EQUAL(end_of(b), SIGKILL);
-		/* Opening looks through all of the table, and frees what they had. */
+		/* Opening walks the whole table, and frees pieces of dead processes. */
 		annex_hdm_close(r.h);
 		r.h = hdm_rig_again(&r);
 		names = hdm_rig_count(r.h);
@@ -380,7 +380,7 @@ static void room_of_the_dead(void)
 	munmap(s, sizeof(*s));
 }
 
-/* A child of the dead, who has their memory mapped still, keeps nothing from others. */
+/* A child of a dead process, with its memory mapped, does not keep its pieces allocated. */
 static void heirs(void)
 {
 	struct seen *s = share_seen();
@@ -470,7 +470,7 @@ static void not_after_fork(void)
 		_exit(!right);
 	}
 	CU_ASSERT_EQUAL(end_of(child), 0);
-	/* The memory is shared, and the parent's, who still has his number. */
+	/* The memory is shared and belongs to the parent, whose number is still in use. */
 	CU_ASSERT_EQUAL(*p, 2);
 	CU_ASSERT_EQUAL(annex_hdm_alloc(r.h, 9000, 0, "x", (void **)&q), 0);
 	CU_ASSERT_EQUAL(annex_hdm_free(r.h, p), 0);
@@ -478,7 +478,7 @@ static void not_after_fork(void)
 	hdm_rig_close(&r);
 }
 
-/* Two who make it at once make it once. */
+/* If several processes make a range at once, it is made once. */
 static void made_by_all_at_once(void)
 {
 	for (int round = 0; round < 20; round++) {

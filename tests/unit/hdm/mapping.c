@@ -95,7 +95,7 @@ static void catch_and_raise(void)
 	raise(SIGBUS);
 }
 
-/* The library has no handler unasked, and the one that it has is for what it watches. */
+/* The library installs a handler only on request, and only for watched mappings. */
 static void signals(void)
 {
 	CU_ASSERT_EQUAL(signal_of(touch_what_was_cut), SIGBUS);
@@ -147,7 +147,7 @@ static void use_what_is_left(void)
 	file_close(&f);
 }
 
-/* Between the size's check and the watch: who reads is told the same. */
+/* A file truncated between the check of its size and the watch is detected as well. */
 static void cut_before_the_watch(void)
 {
 	struct file f;

@@ -62,7 +62,7 @@ static void waits_for_nothing(void)
 	mem_rig_open(&r, "mem:1M", (struct annex_space_opts){.device = 2 * MIB});
 	p = mem_alloc(&r, "p", 100);
 	mem_fetch(&r, p, 100);
-	/* Where the kernel's own faults are not handled, what is fetched is made. */
+	/* If the kernel's own faults are not handled, a prefetch makes pages. */
 	CU_ASSERT(!mem_stats(&r).device || r.space->user_only);
 	p[99] = 1;
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 101, ANNEX_TIER_SSD, NULL), 0);
@@ -94,7 +94,7 @@ static void clean_ones_are_not_written(void)
 	CU_ASSERT_EQUAL(p[5000], 1);
 	st = mem_stats(&r);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
-	/* Before Linux 6.4 nobody can tell that it was only read. */
+	/* Before Linux 6.4 reads and writes cannot be distinguished. */
 	if (mem_stats(&r).clean) {
 		CU_ASSERT_EQUAL(mem_stats(&r).out, st.out);
 		CU_ASSERT_EQUAL(mem_stats(&r).clean, MIB);
@@ -179,7 +179,7 @@ static void devices_that_fail(void)
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, MIB, ANNEX_TIER_SSD, &m), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "victim"));
-	/* What could not be written is still there. */
+	/* Pages that could not be written are still there. */
 	all_are(p, MIB, 7);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
 	/* One command failed; page by page all can be read. */
@@ -563,11 +563,11 @@ static void kept_pages_make_room(void)
 }
 
 UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_nothing},
-	   {"what was only read is not written", clean_ones_are_not_written},
-	   {"touches of what is no more", nothing_hangs}, {"devices that fail", devices_that_fail},
+	   {"clean pages are not written", clean_ones_are_not_written},
+	   {"accesses to freed tensors", nothing_hangs}, {"devices that fail", devices_that_fail},
 	   {"one bad block", one_bad_block}, {"freed twice", freed_twice},
 	   {"bad options", bad_options}, {"locked memory", locked_memory},
-	   {"what is held stays", what_is_held_stays}, {"held zeroes come", held_zeroes_come},
+	   {"held tensors stay", what_is_held_stays}, {"held zeroes come", held_zeroes_come},
 	   {"freed while it waits", freed_while_it_waits},
 	   {"completions get lost", completions_get_lost}, {"full storage", full_storage},
 	   {"budgets change", budgets_change}, {"places are used again", places_are_used_again},

@@ -96,13 +96,13 @@ static void kill_one(const char *uri, uint64_t seed, unsigned int moves)
 	kill(pid, SIGKILL);
 	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	/* Nobody else has the pipe: it had no children. */
+	/* No other process has the pipe: it had no children. */
 	while (read(told[0], &said, 1) == 1)
 		;
 	close(told[0]);
 }
 
-/* Every page of the storage can be had, and holds what is written now. */
+/* Every page of the storage can be allocated, written and read. */
 static void all_is_free(const char *uri)
 {
 	struct mem_rig r;
@@ -116,7 +116,7 @@ static void all_is_free(const char *uri)
 	mem_fetch(&r, p, STORE);
 	for (uint64_t i = 0; i < STORE; i += 512)
 		if (p[i] != 77)
-			CU_FAIL("what was stored is not what came back");
+			CU_FAIL("other data came back than was stored");
 	mem_rig_close(&r);
 }
 
@@ -240,8 +240,8 @@ static void errors_name_the_tensor(void)
 }
 
 /*
- * Some completions never come, and some commands fail: nothing is lost. All of it has room, so that
- * nobody else wants it gone meanwhile.
+ * Some completions are lost, and some commands fail: no data is lost. All tensors fit, so that none
+ * of them is evicted for others.
  */
 static void stumbling_storage(void)
 {

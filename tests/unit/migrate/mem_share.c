@@ -26,7 +26,7 @@ struct rival {
 	struct annex_move *out;
 };
 
-/* What it does while the other one is idle. */
+/* Its work while the other one is idle. */
 static void work_alone(struct rival *r, uint64_t bytes)
 {
 	struct annex_move *m;
@@ -131,7 +131,7 @@ static uint64_t resident(void)
 	return kb << 10;
 }
 
-/* What they keep of each byte, and of what was freed, is resident, too. */
+/* Shadow memory and quarantine of sanitizers are resident, too. */
 static const bool shadowed = UNIT_SANITIZED;
 
 #define TIER (32 * MIB)
@@ -160,8 +160,7 @@ static uint64_t most_resident(struct mem_rig *r, uint64_t *state, uint64_t step,
 	return most;
 }
 
-/* The device tier is what a process has resident: what is elsewhere is not, nor is any page twice.
- */
+/* Only pages of the device tier are resident, each of them once. */
 static void resident_memory(void)
 {
 	uint64_t state = random_seed("resident memory"), before;
@@ -235,7 +234,7 @@ static void the_page_table(void)
 	mem_rig_close(&r);
 }
 
-/* Storage belongs to who opened it first, part by part, also when a child has the file. */
+/* A part of storage belongs to the first store on it, also if a child has the file open. */
 static void storage_is_ones_own(void)
 {
 	struct annex_store_opts half = {.bytes = MIB}, other = {.first = MIB};

@@ -43,7 +43,7 @@ static int signal_of(void (*run)(void))
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* In a child, whose claims nobody else sees. */
+/* An assertion in a child, whose CUnit assertions are not seen. */
 static void must(bool sound)
 {
 	if (!sound)

@@ -45,7 +45,7 @@ static void *touch_all(void *arg)
 	return NULL;
 }
 
-/* Many programs touch what is on its way, or has just gone; a device may need buffers for it. */
+/* Many threads access pages in flight, or just evicted, also through bounce buffers. */
 static void touched_by_many(struct mem_rig *r)
 {
 	struct touchers t = {.bytes = MIB};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Unified memory in trouble: storage that fails for a moment or for ever, tiers in which all is
- * held, touches of what is about to leave, arguments that are themselves in the space.
+ * Unified memory in trouble: storage that fails once or for ever, tiers in which all tensors are
+ * held, accesses to pages that are being evicted, arguments that are themselves in the space.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,7 +56,7 @@ static void all_are(const char *p, uint64_t bytes, char what)
 			CU_FAIL("it holds something else");
 }
 
-/* What is done by another thread, so that it can be told if it never ends. */
+/* Work of another thread, so that a test can detect that it never ends. */
 struct task {
 	void (*run)(void *arg);
 	void *arg;
@@ -104,7 +104,7 @@ static bool ends(void (*run)(void *arg), void *arg)
 	return true;
 }
 
-/* One write fails, once: what comes after it has room all the same. */
+/* One write fails, once: later tensors get room nevertheless. */
 static void one_failed_write(void)
 {
 	struct annex_move *m;
@@ -138,7 +138,7 @@ static void clean_ones_leave(void)
 	mem_evict(&r, clean, HALF, ANNEX_TIER_SSD);
 	wanted = made_of(&r, "wanted", HALF / 2, 2);
 	mem_evict(&r, wanted, HALF / 2, ANNEX_TIER_SSD);
-	/* Before Linux 6.4 what has been seen counts as written. */
+	/* Before Linux 6.4 accessed pages count as dirty. */
 	if (r.space->track) {
 		dirty = made_of(&r, "dirty", HALF, 3);
 		mem_fetch(&r, clean, HALF);
@@ -151,7 +151,7 @@ static void clean_ones_leave(void)
 	mem_rig_close(&r);
 }
 
-/* What cannot come, as something else cannot leave, has the error of that, and names it. */
+/* A tensor that gets no room has the error of the failed eviction, which names that tensor. */
 static void the_culprit_is_named(void)
 {
 	struct annex_move *m;
@@ -275,7 +275,7 @@ static void destroy(void *space)
 	annex_space_destroy(space);
 }
 
-/* What is under way then fails, of several pages: nothing of it is tried again. */
+/* Jobs of several pages in flight then fail, and are not retried. */
 static void destroyed_while_reads_fail(void)
 {
 	struct mem_rig r;
@@ -291,7 +291,7 @@ static void destroyed_while_reads_fail(void)
 	CU_ASSERT_EQUAL(annex_store_close(r.stores[0]), 0);
 }
 
-/* What is not seen, as writing it has failed: a program does not wait for all that is to leave. */
+/* An access to a page whose write has failed does not wait for all other evictions. */
 static void touched_before_it_leaves(void)
 {
 	const uint64_t bytes = 2 * MIB;
@@ -321,8 +321,7 @@ static void touched_before_it_leaves(void)
 	mem_rig_close(&r);
 }
 
-/* Until its turn has come, a program has what is to leave as before, and what it writes goes along.
- */
+/* Until their eviction begins, pages stay accessible, and later writes are saved. */
 static void written_before_it_leaves(void)
 {
 	const uint64_t bytes = 8 * MIB;
@@ -349,8 +348,8 @@ static void written_before_it_leaves(void)
 }
 
 /*
- * What is held before its turn has come stays, with what was written; its neighbours leave, also
- * those that were to go with it in one command. A write to what leaves just then is not lost.
+ * Pages that are held before their eviction begins stay, with their writes; their neighbours are
+ * evicted, also those of the same command. A write to a page that is being evicted is not lost.
  */
 static void held_before_it_leaves(unsigned int tier)
 {
@@ -399,8 +398,7 @@ static void held_before_host(void)
 	held_before_it_leaves(ANNEX_TIER_HOST);
 }
 
-/* What is prefetched before its turn has come stays, and is waited for no longer than that takes.
- */
+/* Pages that are prefetched before their eviction begins stay, and the prefetch ends at once. */
 static void fetched_before_it_leaves(void)
 {
 	const uint64_t bytes = 8 * MIB;
@@ -415,7 +413,7 @@ static void fetched_before_it_leaves(void)
 	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, bytes, 0, &in), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(in, WAIT_MS), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(out, WAIT_MS), 0);
-	/* But for what had begun. */
+	/* Except evictions that had begun. */
 	CU_ASSERT(mem_stats(&r).out <= 2 * HALF);
 	CU_ASSERT_EQUAL(mem_stats(&r).device, bytes);
 	all_are(p, bytes, 1);
@@ -423,7 +421,7 @@ static void fetched_before_it_leaves(void)
 	mem_rig_close(&r);
 }
 
-/* As plans do: who waits for what was to leave does not bring it back. */
+/* As plans do: waiting for an eviction does not bring the pages back. */
 static void waited_for_while_it_leaves(void)
 {
 	const uint64_t bytes = 4 * MIB;
@@ -445,8 +443,8 @@ static void waited_for_while_it_leaves(void)
 }
 
 /*
- * What goes through a buffer is copied from and to the file: a touch of a mapping would wait for
- * the thread that hears of touches, which may be the one that copies.
+ * Bounced pages are copied from and to the file: an access to a mapping would wait for the thread
+ * that handles page faults, which may be the copying thread.
  */
 static void buffers_need_no_mapping(void)
 {
@@ -590,7 +588,7 @@ static void arguments_in_the_space(void)
 UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write},
 	   {"clean ones leave", clean_ones_leave}, {"the culprit is named", the_culprit_is_named},
 	   {"held for a while", held_for_a_while}, {"more is held", more_is_held},
-	   {"touched beside what is held", touched_beside_held},
+	   {"accesses beside held tensors", touched_beside_held},
 	   {"destroyed while reads fail", destroyed_while_reads_fail},
 	   {"touched before it leaves", touched_before_it_leaves},
 	   {"fetched before it leaves", fetched_before_it_leaves},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rates of links, measured of devices that are known: what is read and written at once takes turns,
- * or does not.
+ * Rates of links, measured on known devices, whose reads and writes take turns or do not.
  */
 #include <math.h>
 #include <string.h>

@@ -56,8 +56,8 @@ static void what_must_go_out(void)
 
 	round_system(&sys);
 	/*
-	 * When D has been written, 144 MiB of what was written are out, and all four are read after
-	 * that. Only then come the long kernels.
+	 * When D has been written, 144 MiB of written bytes are out, and all four are read after
+	 * that. The long kernels are last.
 	 */
 	CU_ASSERT(is(bound(t, &sys), 144 + 4000));
 	annex_trace_free(t);
@@ -271,9 +271,10 @@ static void tensors_that_live_longer_than_they_are_used(void)
 	annex_trace_free(t);
 }
 
-UNIT_SUITE(bound, {"what must come in", what_must_come_in}, {"what must go out", what_must_go_out},
-	   {"what is simulated both ways", what_is_simulated_both_ways},
-	   {"what passes both ways", what_passes_both_ways},
+UNIT_SUITE(bound, {"bytes that must come in", what_must_come_in},
+	   {"bytes that must go out", what_must_go_out},
+	   {"simulated in both directions", what_is_simulated_both_ways},
+	   {"bytes that pass in both directions", what_passes_both_ways},
 	   {"the ideal where all fits", ideal_where_all_fits},
 	   {"no policy passes it", no_policy_passes_it},
 	   {"no random plan passes it", no_random_plan_passes_it},

@@ -22,11 +22,12 @@ enum demand_kind { DEMAND_IN, DEMAND_ALLOC, DEMAND_OUT };
 enum demand_state { DEMAND_NEXT, DEMAND_WAITS, DEMAND_RUNS, DEMAND_DONE };
 
 /*
- * struct demand_request - Bytes on their way. @flows, @turn: it is in its flow, and where: the
- * least is first. @waits, @gate: likewise in the gate. @left: bytes that are not begun; of them
- * @asked wait for memory. @granted: those that have it. @moving: those of the chunk under way,
- * which lands at @lands if it is no longer in the flow. @stay: of those that leave, how many stay
- * as well. @rest, @rate: bytes of the chunk in the flow, and how many pass in a nanosecond.
+ * struct demand_request - Bytes to move. @flows, @turn: it is in its flow, in this order. @waits,
+ * @gate: likewise in the gate. @left: bytes that are not begun; of them @asked wait for memory.
+ * @granted: bytes that have memory. @moving: bytes of the chunk in flight, which lands at @lands if
+ *	it
+ * is no longer in the flow. @stay: leaving bytes that stay as well. @rest, @rate: bytes of the
+ * chunk in the flow, and bytes that pass in a nanosecond.
  */
 struct demand_request {
 	enum demand_kind kind;

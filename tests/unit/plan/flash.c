@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Flash and its garbage collection: against a model of single pages, and what it costs a plan.
+ * Flash and its garbage collection: against a model of single pages, and its cost in a plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -177,8 +177,8 @@ static void whole_blocks_die(void)
 }
 
 /*
- * A goes to the SSD four times an iteration, and what is born then waits for its memory. B stays
- * there meanwhile, so that they share blocks, which have to be cleared: A waits for that.
+ * A is written to the SSD four times per iteration, and new tensors wait for its memory. B stays
+ * there meanwhile, so that they share blocks, which must be collected: A waits for that.
  */
 static void a_plan_waits_for_it(void)
 {

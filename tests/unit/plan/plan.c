@@ -210,7 +210,7 @@ static void capacity_is_respected(void)
 		"bytes of gpu memory in use, of 179");
 	checked(good, N(good), machine(180, 79, 0),
 		"kernel 0 (forward), tensor 0: 80 bytes of host memory in use");
-	/* Nobody is at fault when the machine is too small before the first step. */
+	/* No step is named if the machine is too small before the first one. */
 	checked(good, N(good), machine(69, 80, 0), "70 bytes of gpu memory in use, of 69");
 }
 
@@ -241,10 +241,12 @@ static void each_mistake_is_named(void)
 	checked(early, N(early), sys,
 		"step 1, kernel 3 (backward), tensor 2: free within its life from kernel 0 to "
 		"kernel 3");
-	checked(never, N(never), sys, "step 0, kernel 0 (forward), tensor 2: alloc of what lives");
-	checked(twice, N(twice), sys, "step 1, kernel 0 (forward), tensor 2: alloc of what lives");
+	checked(never, N(never), sys,
+		"step 0, kernel 0 (forward), tensor 2: alloc of an allocated");
+	checked(twice, N(twice), sys,
+		"step 1, kernel 0 (forward), tensor 2: alloc of an allocated");
 	checked(again, N(again), sys,
-		"step 2, kernel 4 (the end), tensor 2: free of what does not");
+		"step 2, kernel 4 (the end), tensor 2: free of a tensor without");
 	checked(global, N(global), sys, "step 2, kernel 4 (the end), tensor 1: free of a global");
 	checked(born, N(born), sys, "step 1, kernel 1 (middle), tensor 1: alloc of a global");
 	checked(gone, N(gone), sys, "kernel 1 (middle), tensor 2: 20 of its bytes are not on");
@@ -254,7 +256,7 @@ static void each_mistake_is_named(void)
 		"step 3, kernel 3 (backward), tensor 0: prefetch of 31 bytes, but "
 		"only 30 are not on the GPU");
 	checked(dead, N(dead), sys,
-		"step 0, kernel 0 (forward), tensor 2: save of what does not live");
+		"step 0, kernel 0 (forward), tensor 2: save of a tensor without memory");
 	checked(lost, N(lost), sys,
 		"step 1, kernel 1 (middle), tensor 0: to ssd2, but there are 2");
 }
@@ -434,7 +436,7 @@ UNIT_SUITE(plan, {"steps are sorted by kernel, stably", steps_are_sorted},
 	   {"each mistake is named", each_mistake_is_named},
 	   {"contents last from use to use", contents_last},
 	   {"a plan for another trace is refused", another_trace_is_refused},
-	   {"a plan keeps to what it was made for", less_than_the_machine_has},
+	   {"a plan keeps to its limits", less_than_the_machine_has},
 	   {"a plan that reclaims is not replayed", reclaim_is_not_looked_at},
 	   {"the steady state", steady_state}, {"where bytes go", places},
 	   {"a policy of one's own makes plans", policy_of_ones_own})

@@ -293,7 +293,7 @@ static void grow(struct slow *s, struct annex_plan *p, uint32_t kernel, unsigned
 	CU_ASSERT_EQUAL_FATAL(annex_plan_add(p, &st), 0);
 }
 
-/* Mostly sound: what a kernel needs is brought, what is dead is freed, what was out comes back. */
+/* Mostly valid: tensors are brought in for kernels, freed when dead, and return after evictions. */
 static struct annex_plan *random_plan(const struct annex_trace *t, const struct annex_system *sys)
 {
 	struct annex_plan *p;

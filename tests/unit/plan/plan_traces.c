@@ -341,7 +341,7 @@ static void free_dead(struct maker *m, uint32_t k)
 			try_step(m, k, ANNEX_PLAN_FREE, i, 0);
 }
 
-/* Steps that nobody needs. */
+/* Needless steps. */
 static void play(struct maker *m, uint32_t k)
 {
 	for (unsigned int n = random_below(m->seed, 5); n-- && m->t->n_tensors;) {

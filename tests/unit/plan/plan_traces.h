@@ -13,7 +13,7 @@
 
 /*
  * trace_from() - Tensors "A:64g B:16l": one letter from A on, in order, MiB, g for global, l for
- * one that dies with the last kernel. Kernels "10:AB>C 0.5:C": milliseconds, what is read, what is
+ * one that dies with the last kernel. Kernels "10:AB>C 0.5:C": milliseconds, tensors read, tensors
  * written.
  * plan_from() - Steps "1 evict A 64 host; 2 prefetch A 64 keep; 2 free B", a kernel each.
  */

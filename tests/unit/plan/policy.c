@@ -84,7 +84,7 @@ static bool judge(const struct annex_policy *policy, const struct annex_vitality
 		return complain("kernels of its plan begin too early", policy->name);
 	o->err = annex_simulate(jobs, sys->gpus, sys, NULL, &r);
 	o->seconds = r.iteration;
-	/* Without an SSD there may be no room to swap what is reclaimed. */
+	/* Without an SSD there may be no room for reclaimed bytes. */
 	if (o->err && o->err != -ENOSPC && (o->err != -EDEADLK || sys->ssds))
 		return complain("it cannot run", policy->name);
 	if (!o->err && (r.host_peak > plan->host * sys->gpus || r.cxl_peak > plan->cxl * sys->gpus))

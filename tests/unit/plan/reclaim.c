@@ -105,7 +105,7 @@ static struct annex_plan_step random_step(const struct run *run, uint32_t k, uin
 	return s;
 }
 
-/* The plan with some steps left out, some done twice, and some that nobody needs. */
+/* The plan with some steps left out, some repeated, and some needless ones. */
 static struct annex_plan *changed(const struct annex_plan *p, const struct run *run)
 {
 	uint32_t kept = 2 + random_below(&seed, 20), added = 1 + random_below(&seed, 10);
@@ -190,7 +190,7 @@ static void print_run(const struct run *run)
 		sys->cxl_rate, sys->host_link, (unsigned long long)run->p->host);
 }
 
-/* @made, @stopped: count those that there is a plan for, and those of them that stop for ever. */
+/* @made, @stopped: count traces with a plan, and plans that deadlock. */
 static bool try_plan(unsigned int *made, unsigned int *stopped)
 {
 	struct run run;
@@ -263,7 +263,7 @@ static void a_write_ends_what_leaves(void)
 			       3, 1e-5);
 }
 
-/* C is freed while a part of it is on its way and the rest waits for memory: nobody waits then. */
+/* C is freed while a part of it is in flight and the rest waits for memory, which then ends. */
 static void the_dead_do_not_wait(void)
 {
 	struct run run;

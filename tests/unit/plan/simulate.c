@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulator: times that can be reckoned by hand, against a slow one, and what it refuses.
+ * The simulator: times computed by hand, comparison with a slow simulator, and rejected plans.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 
 static uint64_t seed;
 
-/* struct run - A trace and a plan on a machine, and what came out. */
+/* struct run - A trace and a plan on a machine, and the result. */
 struct run {
 	struct annex_trace *t;
 	struct annex_plan *p;
@@ -496,7 +496,7 @@ static bool consistent(const struct run *run)
 	       run->r.iteration >= run->r.ideal * (1 - 1e-9) - 1e-9;
 }
 
-/* A sound plan never blocks, and what is said of it fits together. */
+/* A valid plan never blocks, and its result is consistent. */
 static bool goes_on(struct run *run)
 {
 	int err;
@@ -625,7 +625,7 @@ static void a_recall_pays_no_latency_twice(void)
 	done(&run);
 }
 
-/* @made: counts those that there is a plan for. */
+/* @made: counts traces with a plan. */
 static bool try_random_plan(unsigned int *made, bool compare)
 {
 	uint32_t layers = 1 + random_below(&seed, 3);
@@ -679,8 +679,8 @@ static void as_slow_as_the_slow_one(void)
 }
 
 UNIT_SUITE(simulate, {"out and back", out_and_back},
-	   {"what has not left stays", what_has_not_left_stays},
-	   {"what stays may leave again", what_stays_may_leave_again},
+	   {"bytes that were not evicted stay", what_has_not_left_stays},
+	   {"bytes that stay may be evicted again", what_stays_may_leave_again},
 	   {"both ways at once", both_ways_at_once},
 	   {"an SSD and host memory share the link", ssd_and_host_share_the_link},
 	   {"latency of reads", latency_of_reads}, {"memory at a rate", memory_at_a_rate},
@@ -691,7 +691,7 @@ UNIT_SUITE(simulate, {"out and back", out_and_back},
 	   {"each GPU has its result", each_gpu_has_its_result},
 	   {"plans together fit", plans_together_fit}, {"an iteration has a limit", limited},
 	   {"CXL memory at its rate", cxl_memory_at_its_rate}, {"noise", noise},
-	   {"faults bring what nobody brought", faults_bring_what_nobody_brought},
+	   {"faults bring in absent bytes", faults_bring_what_nobody_brought},
 	   {"faults are paid once", faults_are_paid_once},
 	   {"memory is taken as bytes come", memory_is_taken_as_bytes_come},
 	   {"windows end", windows_end}, {"refusals", refusals},

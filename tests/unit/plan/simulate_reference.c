@@ -17,9 +17,10 @@
 enum { IN, OUT, ALLOC };
 
 /*
- * struct order - A step under way: @want has no memory yet; @stay: saved, not evicted. @passed:
- * bytes of a chunk that leaves, which have passed the link and are still on the GPU. @lands: when
- * the last bytes are there; 0: they have not passed the link. @tensor: NOBODY once it is freed.
+ * struct order - A step in progress. @want: bytes without memory yet; @stay: saved, not evicted.
+ * @passed: bytes of a leaving chunk that have passed the link and are still on the GPU. @lands:
+ *	arrival
+ * of the last bytes; 0: they have not passed the link. @tensor: NOBODY once it is freed.
  */
 struct order {
 	unsigned int kind, tier, tensor;
@@ -133,7 +134,7 @@ static double there(const struct reference *r, const struct order *o)
 	return o->have;
 }
 
-/* The first order of each tier in one direction, if it can move; those that are over go. */
+/* The first order of each tier in one direction, if it can move; removes ended orders. */
 static void heads(struct reference *r, unsigned int kind, struct order **head)
 {
 	for (unsigned int t = 0; t < ANNEX_TIERS; t++)
@@ -201,10 +202,10 @@ static void written(struct reference *r, unsigned int tensor)
 			r->orders[i].want = 0;
 }
 
-/* struct traffic - What is under way of one tensor. */
+/* struct traffic - Bytes of one tensor in flight. */
 struct traffic {
 	double arriving, leaving; /* @leaving: all that is being written */
-	double saving;            /* of @leaving, what will be on the GPU all the same */
+	double saving;            /* of @leaving, bytes that stay on the GPU */
 	unsigned int
 		keeping; /* tiers from where bytes come that keep their copy there; a bit each */
 	unsigned int copying; /* tiers where @saving goes */
@@ -239,8 +240,8 @@ static bool memory_is_short(const struct reference *r)
 	return false;
 }
 
-/* While anything is written: all that is out, or will be, must return, and nobody wait for memory.
- */
+/* While bytes are written: all bytes that are out, or will be, must return, and no order may wait
+ * for memory. */
 static bool return_waits(const struct reference *r, const struct annex_plan_step *s)
 {
 	const struct fluid *f = &r->f[s->tensor];
@@ -253,8 +254,8 @@ static bool return_waits(const struct reference *r, const struct annex_plan_step
 }
 
 /*
- * Copies go first, and of several tiers the nearest: those under way must be there if there are
- * others. For what is left there must be enough without a copy, or nothing that is still to come.
+ * Bytes with copies are first, and of several tiers the nearest: bytes in flight must have arrived
+ * if there are others. For the rest there must be enough bytes without a copy, or none in flight.
  */
 static bool eviction_waits(const struct reference *r, const struct annex_plan_step *s)
 {
@@ -316,7 +317,7 @@ static void carry_out(struct reference *r, const struct annex_plan_step *s)
 	}
 }
 
-/* Memory goes to who asked first. */
+/* Grant memory in the order of requests. */
 static void give_memory(struct reference *r)
 {
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -346,7 +347,7 @@ static double device(const struct reference *r, unsigned int tier, unsigned int 
 	return kind == IN ? r->sys->ssd_read : r->sys->ssd_write;
 }
 
-/* The first orders of both directions, and what they pass in this step of time. */
+/* The first orders of both directions, and the bytes that they pass in this step of time. */
 struct flows {
 	struct order *head[ALLOC][ANNEX_TIERS];
 	double most[ALLOC][ANNEX_TIERS], rate[ALLOC][ANNEX_TIERS];
@@ -359,7 +360,7 @@ static double time_of(const struct reference *r, unsigned int kind, unsigned int
 	return tier < ANNEX_TIER_SSD || r->sys->ssd_duplex >= 2 ? 0 : 1 / device(r, tier, kind);
 }
 
-/* By how much those that pass the link one way can grow, each. */
+/* By how much each flow on the link in one direction can grow. */
 static double link_leaves(const struct reference *r, const struct flows *f, unsigned int kind)
 {
 	double left = r->sys->pcie;
@@ -372,7 +373,7 @@ static double link_leaves(const struct reference *r, const struct flows *f, unsi
 	return n ? left / n : INFINITY;
 }
 
-/* Likewise those of one SSD. */
+/* Likewise each flow of one SSD. */
 static double time_leaves(const struct reference *r, const struct flows *f, unsigned int tier)
 {
 	double left = r->sys->ssd_duplex, each = 0;
@@ -410,7 +411,7 @@ static void share(const struct reference *r, struct flows *f)
 	} while (step < INFINITY);
 }
 
-/* Nobody takes more than what may pass it in this step of time. */
+/* No flow exceeds the bytes that can pass in this step of time. */
 static void find_flows(struct reference *r, struct flows *f)
 {
 	memset(f, 0, sizeof(*f));
@@ -446,7 +447,7 @@ static void arrive(struct reference *r, struct order *o, double n)
 	}
 }
 
-/* The last bytes of what is read from SSDs are there a latency after they have passed the link. */
+/* The last bytes of a read from SSDs arrive a latency after they have passed the link. */
 static void land(struct reference *r)
 {
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -549,8 +550,8 @@ static bool launches(const struct reference *r, uint32_t k)
 }
 
 /*
- * What needs no time. Memory that is given out at once must not wait for the next step of time:
- * what leaves meanwhile would have to be read again, with a latency.
+ * Actions that take no time. Memory that is granted at once must not wait for the next step of
+ * time: bytes that leave meanwhile would have to be read again, with a latency.
  */
 static void settle(struct reference *r)
 {
@@ -656,7 +657,8 @@ double reference_simulate(const struct annex_trace *t, const struct annex_plan *
 	double seconds = 0;
 
 	r.f = calloc((size_t)t->n_tensors + 1, sizeof(*r.f));
-	/* Each step makes an order a tier at most; those of earlier iterations may wait still. */
+	/* Each step makes at most one order per tier; orders of earlier iterations may still
+	 * wait. */
 	r.orders = calloc((p->n_steps + 1) * r.tiers * iterations, sizeof(*r.orders));
 	CU_ASSERT_FATAL(r.f && r.orders);
 	begin(&r);

@@ -101,7 +101,7 @@ static void uses_are_merged(void)
 	annex_trace_free(t);
 }
 
-/* What follows from the uses need not be said, and makes no other trace. */
+/* Lifetimes that follow from the uses may be omitted, which gives an equal trace. */
 static void implied_lives(void)
 {
 	struct annex_trace *t, *plain;
@@ -567,7 +567,7 @@ static void roles(void)
 		CU_ASSERT_PTR_NOT_NULL(annex_role_name(r));
 }
 
-UNIT_SUITE(trace, {"what is read", what_is_read}, {"ids in any order", ids_in_any_order},
+UNIT_SUITE(trace, {"a trace is read", what_is_read}, {"ids in any order", ids_in_any_order},
 	   {"a tensor appears once in a kernel", uses_are_merged},
 	   {"births and deaths that follow from uses", implied_lives},
 	   {"the hash counts what plans depend on", hash_of_what_matters},
@@ -578,5 +578,5 @@ UNIT_SUITE(trace, {"what is read", what_is_read}, {"ids in any order", ids_in_an
 	   {"a tensor that never came", missing_tensor_is_found_at_the_end},
 	   {"deep nesting is refused", deep_nesting},
 	   {"a value without end is refused", endless_value},
-	   {"what is written reads back equal", round_trip},
+	   {"a written trace reads back equal", round_trip},
 	   {"every truncated file is refused", truncated}, {"files", files}, {"roles", roles})
