@@ -11,17 +11,10 @@
  */
 #define _GNU_SOURCE
 #include <linux/udmabuf.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <uapi/annex.h>
 #include "fuzz.h"
 
-#define THREADS 4u
 #define REGION (64 * PAGE) /* memory of a thread that it may map */
-#define VIEWS 8u           /* what a thread sees of the file */
 #define KNOWN 16u          /* mappings that are remembered */
 #define BUFS 2u
 #define NEAR 32u /* pages from a mapping, where the module's own are: see hostile.c */
@@ -30,44 +23,17 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
-/* struct fuzzer - A thread. */
-struct fuzzer {
-	uint64_t state;
-	char *region;
-	struct {
-		char *at;
-		size_t bytes;
-		uint64_t offset;
-	} views[VIEWS];
-	struct annex_ioc_seg segs[64];
-};
-
 static const char *address;
 static struct annex_ioc_info info;
 static int fd;
 static int bufs[BUFS];
-static char *regions[THREADS];
-static double deadline;
 /* Guesses, not to be relied on: others change them at any time. */
 static volatile uint32_t known[KNOWN];
 static volatile uint64_t known_addr[KNOWN];
-static volatile unsigned long done;
-
-static uint64_t size_of(struct fuzzer *f, unsigned long request)
-{
-	return rarely(&f->state, 60) ? odd(&f->state) : _IOC_SIZE(request);
-}
 
 static uint32_t some_id(struct fuzzer *f)
 {
 	return (uint32_t)maybe(&f->state, known[draw(&f->state, KNOWN)]);
-}
-
-static long call(struct fuzzer *f, unsigned long request, void *args)
-{
-	if (rarely(&f->state, 200))
-		args = (void *)odd(&f->state);
-	return count_call(_IOC_NR(request), ioctl(fd, request, args));
 }
 
 /* An address in a command: of a known mapping, anything, or perhaps of the module's own pages. */
@@ -82,13 +48,13 @@ static uint64_t some_addr(struct fuzzer *f)
 
 static char *some_memory(struct fuzzer *f)
 {
-	return regions[draw(&f->state, THREADS)] + draw(&f->state, REGION / PAGE) * PAGE;
+	return fuzzers[draw(&f->state, THREADS)].region + draw(&f->state, REGION / PAGE) * PAGE;
 }
 
 static void do_map(struct fuzzer *f)
 {
 	unsigned int slot = (unsigned int)draw(&f->state, KNOWN);
-	struct annex_ioc_map args = {.size = (uint32_t)size_of(f, ANNEX_IOC_MAP),
+	struct annex_ioc_map args = {.size = size_of(f, ANNEX_IOC_MAP),
 				     .kind = (uint32_t)maybe(&f->state, draw(&f->state, 4)),
 				     .bytes = maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE),
 				     .segs = maybe(&f->state, (uintptr_t)f->segs),
@@ -104,7 +70,7 @@ static void do_map(struct fuzzer *f)
 	/* No segments at an address that happens to be good. */
 	if (args.nsegs > 64)
 		args.segs = (uintptr_t)f->segs * (args.segs == (uintptr_t)f->segs ? 0 : 1);
-	if (!call(f, ANNEX_IOC_MAP, &args)) {
+	if (!call(f, fd, ANNEX_IOC_MAP, &args)) {
 		known[slot] = args.id;
 		known_addr[slot] = f->segs[0].addr;
 	}
@@ -112,16 +78,15 @@ static void do_map(struct fuzzer *f)
 
 static void do_unmap(struct fuzzer *f)
 {
-	struct annex_ioc_unmap args = {.size = (uint32_t)size_of(f, ANNEX_IOC_UNMAP),
-				       .id = some_id(f)};
+	struct annex_ioc_unmap args = {.size = size_of(f, ANNEX_IOC_UNMAP), .id = some_id(f)};
 
-	call(f, ANNEX_IOC_UNMAP, &args);
+	call(f, fd, ANNEX_IOC_UNMAP, &args);
 }
 
 static void do_queue(struct fuzzer *f)
 {
 	struct annex_ioc_queue args = {
-		.size = (uint32_t)size_of(f, ANNEX_IOC_QUEUE_CREATE),
+		.size = size_of(f, ANNEX_IOC_QUEUE_CREATE),
 		.qid = (uint32_t)maybe(&f->state, 1 + draw(&f->state, 24)),
 		.depth = (uint32_t)maybe(&f->state, 2 + draw(&f->state, 63)),
 		.sq_map = some_id(f),
@@ -134,31 +99,31 @@ static void do_queue(struct fuzzer *f)
 	int event = rarely(&f->state, 4) ? eventfd(0, EFD_CLOEXEC) : -1;
 
 	args.eventfd = (int)maybe(&f->state, (uint32_t)event);
-	call(f, ANNEX_IOC_QUEUE_CREATE, &args);
+	call(f, fd, ANNEX_IOC_QUEUE_CREATE, &args);
 	if (event >= 0)
 		close(event);
 }
 
 static void do_qid(struct fuzzer *f)
 {
-	struct annex_ioc_qid qid = {.size = (uint32_t)size_of(f, ANNEX_IOC_QUEUE_DELETE),
+	struct annex_ioc_qid qid = {.size = size_of(f, ANNEX_IOC_QUEUE_DELETE),
 				    .qid = (uint32_t)maybe(&f->state, 1 + draw(&f->state, 8))};
-	struct annex_ioc_abort abort = {.size = (uint32_t)size_of(f, ANNEX_IOC_ABORT),
+	struct annex_ioc_abort abort = {.size = size_of(f, ANNEX_IOC_ABORT),
 					.qid = qid.qid,
 					.cid = (uint32_t)maybe(&f->state, draw(&f->state, 64))};
 
 	if (rarely(&f->state, 3))
-		call(f, ANNEX_IOC_ABORT, &abort);
+		call(f, fd, ANNEX_IOC_ABORT, &abort);
 	else
-		call(f, ANNEX_IOC_QUEUE_DELETE, &qid);
+		call(f, fd, ANNEX_IOC_QUEUE_DELETE, &qid);
 }
 
 static void do_small(struct fuzzer *f)
 {
-	struct annex_ioc_info again = {.size = (uint32_t)size_of(f, ANNEX_IOC_INFO),
+	struct annex_ioc_info again = {.size = size_of(f, ANNEX_IOC_INFO),
 				       .abi = (uint32_t)maybe(&f->state, ANNEX_ABI)};
-	struct annex_ioc_state state = {.size = (uint32_t)size_of(f, ANNEX_IOC_STATE)};
-	struct annex_ioc_identify identify = {.size = (uint32_t)size_of(f, ANNEX_IOC_IDENTIFY),
+	struct annex_ioc_state state = {.size = size_of(f, ANNEX_IOC_STATE)};
+	struct annex_ioc_identify identify = {.size = size_of(f, ANNEX_IOC_IDENTIFY),
 					      .cns = (uint32_t)maybe(&f->state, draw(&f->state, 3)),
 					      .nsid = (uint32_t)maybe(&f->state, 1)};
 	static __thread char page[PAGE];
@@ -168,13 +133,13 @@ static void do_small(struct fuzzer *f)
 	identify.data = rarely(&f->state, 10) ? 0 : (uintptr_t)page;
 	switch (draw(&f->state, 5)) {
 	case 0:
-		call(f, ANNEX_IOC_INFO, &again);
+		call(f, fd, ANNEX_IOC_INFO, &again);
 		break;
 	case 1:
-		call(f, ANNEX_IOC_STATE, &state);
+		call(f, fd, ANNEX_IOC_STATE, &state);
 		break;
 	case 2:
-		call(f, ANNEX_IOC_IDENTIFY, &identify);
+		call(f, fd, ANNEX_IOC_IDENTIFY, &identify);
 		break;
 	case 3:
 		poll(&p, 1, 0);
@@ -183,7 +148,7 @@ static void do_small(struct fuzzer *f)
 		/* Zeroes, or the kernel would write to where numbers point. */
 		memset(any, 0, sizeof(any));
 		any[0] = (uint32_t)odd(&f->state);
-		call(f,
+		call(f, fd,
 		     _IOC(draw(&f->state, 4), ANNEX_IOC_TYPE, draw(&f->state, 12),
 			  draw(&f->state, 200)),
 		     any);
@@ -229,7 +194,7 @@ static void ring(struct fuzzer *f, char *doors)
 
 static void touch(struct fuzzer *f)
 {
-	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
+	unsigned int i = some_view(f);
 	char *at = f->views[i].at;
 
 	if (!at) {
@@ -245,44 +210,26 @@ static void touch(struct fuzzer *f)
 	}
 }
 
-static void drop_view(struct fuzzer *f, unsigned int i)
-{
-	if (f->views[i].at)
-		munmap(f->views[i].at, f->views[i].bytes);
-	f->views[i].at = NULL;
-}
-
 static void do_mmap(struct fuzzer *f)
 {
 	const uint64_t offsets[] = {ANNEX_MMAP_DOORBELLS, ANNEX_MMAP_SHADOW, ANNEX_MMAP_EVENTIDX,
 				    ANNEX_MMAP_NEW(some_id(f)), ANNEX_MMAP_NEW(some_id(f))};
-	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
+	unsigned int i = some_view(f);
 	uint64_t offset = maybe(&f->state, offsets[draw(&f->state, 5)]) & ~(PAGE - 1);
 	size_t bytes = (size_t)maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE);
-	char *at;
 
-	drop_view(f, i);
 	if (offset < ANNEX_MMAP_NEW(0))
 		bytes = maybe(&f->state, PAGE);
 	/* Later touched as a whole, so not larger than a touch. */
-	if (bytes % PAGE || !bytes || bytes > 1 << 20)
-		bytes = PAGE;
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		  rarely(&f->state, 50) ? MAP_PRIVATE : MAP_SHARED, fd, (off_t)offset);
-	if (at == MAP_FAILED)
-		return;
-	f->views[i].at = at;
-	f->views[i].bytes = bytes;
-	f->views[i].offset = offset;
+	map_view(f, i, fd, offset, bytes, 1 << 20, PROT_READ | PROT_WRITE);
 }
 
 /* Its own memory and views in other forms, that are as good afterwards. */
 static void reshape(struct fuzzer *f)
 {
 	char *page = f->region + draw(&f->state, REGION / PAGE) * PAGE;
-	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
+	unsigned int i = some_view(f);
 	int advice;
-	void *moved;
 
 	switch (draw(&f->state, 6)) {
 	case 0:
@@ -304,13 +251,7 @@ static void reshape(struct fuzzer *f)
 			madvise(f->views[i].at, f->views[i].bytes, advice);
 		break;
 	case 4:
-		if (!f->views[i].at)
-			break;
-		moved = mremap(f->views[i].at, f->views[i].bytes,
-			       f->views[i].bytes + (rarely(&f->state, 2) ? PAGE : 0),
-			       MREMAP_MAYMOVE);
-		if (moved != MAP_FAILED)
-			f->views[i].at = moved;
+		move_view(f, i);
 		break;
 	default:
 		drop_view(f, i);
@@ -318,56 +259,9 @@ static void reshape(struct fuzzer *f)
 	}
 }
 
-static void step(struct fuzzer *f);
-
-/* A child shares the file, and sees none of the views. */
-static void do_fork(struct fuzzer *f)
+static void do_reset(struct fuzzer *f)
 {
-	unsigned int steps = (unsigned int)draw(&f->state, 30);
-
-	if (fork())
-		return;
-	memset(f->views, 0, sizeof(f->views));
-	while (steps--)
-		step(f);
-	idle(draw(&f->state, 100));
-	_exit(0);
-}
-
-static void step(struct fuzzer *f)
-{
-	uint64_t n = draw(&f->state, 1000);
-
-	if (n < 200)
-		do_map(f);
-	else if (n < 320)
-		do_unmap(f);
-	else if (n < 450)
-		do_queue(f);
-	else if (n < 520)
-		do_qid(f);
-	else if (n < 600)
-		do_small(f);
-	else if (n < 700)
-		do_mmap(f);
-	else if (n < 930)
-		touch(f);
-	else if (n < 985)
-		reshape(f);
-	else if (n < 990)
-		do_fork(f);
-	else if (n < 993)
-		call(f, ANNEX_IOC_RESET, NULL);
-	done++;
-}
-
-static void *fuzz(void *arg)
-{
-	struct fuzzer *f = arg;
-
-	while (now() < deadline)
-		step(f);
-	return NULL;
+	call(f, fd, ANNEX_IOC_RESET, NULL);
 }
 
 static void make_bufs(void)
@@ -390,9 +284,11 @@ static void make_bufs(void)
 /* An owner's life. Without an IOMMU, left-over data in controller memory could be commands. */
 static int owner(uint64_t seed)
 {
-	static struct fuzzer fuzzers[THREADS];
+	static const struct action table[] = {{200, do_map}, {120, do_unmap}, {130, do_queue},
+					      {70, do_qid},  {80, do_small},  {100, do_mmap},
+					      {230, touch},  {55, reshape},   {5, do_fork},
+					      {3, do_reset}, {0, NULL}};
 	struct fuzzer self = {.state = seed};
-	pthread_t threads[THREADS];
 	uint64_t way = draw(&self.state, 4);
 
 	signal(SIGCHLD, SIG_IGN);
@@ -408,17 +304,11 @@ static int owner(uint64_t seed)
 		fuzzers[i].state = draw(&self.state, ~0ull);
 		fuzzers[i].region = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		regions[i] = fuzzers[i].region;
 	}
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, fuzz, &fuzzers[i]);
-	if (way == 0) /* in the middle of everything */
-		idle(draw(&self.state, 300));
-	else if (way == 1)
+	start_fuzzers(table);
+	if (way == 1)
 		close(dup(fd));
-	for (unsigned int i = 0; way && i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	dprintf(3, "# %lu steps\n", done);
+	end_fuzzers(way == 0, draw(&self.state, 300));
 	if (way == 2)
 		close(fd); /* views keep it */
 	if (way == 3)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For programs that make random calls (fuzz.c, hdmfuzz.c): numbers to try, files that come and go,
- * and owners, one after the other, which may exit in any way but not hang.
+ * For programs that make random calls (fuzz.c, hdmfuzz.c): numbers to try, threads that draw calls
+ * from a table, and owners, one after the other, that may end in any way but must not hang.
  */
 #ifndef TESTS_QEMU_FUZZ_H
 #define TESTS_QEMU_FUZZ_H
@@ -9,17 +9,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <uapi/annex.h>
 #include "tests/unit/random.h"
 
 #define PAGE 4096ull
@@ -88,14 +91,16 @@ static uint64_t maybe(uint64_t *state, uint64_t usual)
 #define TALLIES 64u
 #define LONGER 6
 
-/* Calls by their number: how many were made, and how many of them went well; of all owners. */
+/* Calls of all owners by number: how many were made, and how many of them succeeded. */
 static struct tally {
 	unsigned long made, good;
 } * tally;
 
 /*
- * struct depth - Calls that owners must make together, or the module's depths are not seen: @least
- * calls of that @number, and so many of a hundred go well.
+ * struct depth - Calls that all owners together must make, or the test has not reached far enough.
+ * @number: of the call
+ * @least: so many calls
+ * @percent: of them succeed
  */
 struct depth {
 	const char *name;
@@ -135,7 +140,148 @@ static bool is_deep(const struct depth *depth)
 	return deep;
 }
 
-/* Open a device's file once previous owners and the driver allow it, within @seconds, or -1. */
+#define THREADS 4u
+#define VIEWS 8u
+
+/*
+ * struct fuzzer - A thread that makes random calls.
+ * @state: its random numbers
+ * @region: memory that it may map
+ * @pipes: pipes that hold pages
+ * @views: its mappings of files
+ * @segs: room for the segments of a mapping
+ */
+struct fuzzer {
+	uint64_t state;
+	char *region;
+	int pipes[2];
+	struct {
+		char *at;
+		size_t bytes;
+		uint64_t offset;
+	} views[VIEWS];
+	struct annex_ioc_seg segs[64];
+};
+
+/* struct action - @permille: how often it is drawn. A table ends with one without @run. */
+struct action {
+	unsigned int permille;
+	void (*run)(struct fuzzer *f);
+};
+
+static struct fuzzer fuzzers[THREADS];
+static pthread_t threads[THREADS];
+static const struct action *actions;
+static double deadline;
+/* A guess, not to be relied on: all threads count without order. */
+static volatile unsigned long done;
+
+static uint32_t size_of(struct fuzzer *f, unsigned long request)
+{
+	return (uint32_t)(rarely(&f->state, 60) ? odd(&f->state) : _IOC_SIZE(request));
+}
+
+static long call(struct fuzzer *f, int fd, unsigned long request, void *args)
+{
+	if (rarely(&f->state, 200))
+		args = (void *)odd(&f->state);
+	return count_call(_IOC_NR(request), ioctl(fd, request, args));
+}
+
+static unsigned int some_view(struct fuzzer *f)
+{
+	return (unsigned int)draw(&f->state, VIEWS);
+}
+
+static void drop_view(struct fuzzer *f, unsigned int i)
+{
+	if (f->views[i].at)
+		munmap(f->views[i].at, f->views[i].bytes);
+	f->views[i].at = NULL;
+}
+
+/* Map a file in the place of view @i; one page where @bytes is odd or more than @most. */
+static void map_view(struct fuzzer *f, unsigned int i, int fd, uint64_t offset, size_t bytes,
+		     size_t most, int prot)
+{
+	char *at;
+
+	drop_view(f, i);
+	if (bytes % PAGE || !bytes || bytes > most)
+		bytes = PAGE;
+	at = mmap(NULL, bytes, prot, rarely(&f->state, 50) ? MAP_PRIVATE : MAP_SHARED, fd,
+		  (off_t)offset);
+	if (at == MAP_FAILED)
+		return;
+	f->views[i].at = at;
+	f->views[i].bytes = bytes;
+	f->views[i].offset = offset;
+}
+
+/* To another address, perhaps; or as if it were larger. */
+static void move_view(struct fuzzer *f, unsigned int i)
+{
+	size_t more = rarely(&f->state, 2) ? PAGE : 0;
+	void *moved;
+
+	if (!f->views[i].at)
+		return;
+	moved = mremap(f->views[i].at, f->views[i].bytes, f->views[i].bytes + more, MREMAP_MAYMOVE);
+	if (moved != MAP_FAILED)
+		f->views[i].at = moved;
+}
+
+static void step(struct fuzzer *f)
+{
+	uint64_t n = draw(&f->state, 1000);
+	const struct action *a = actions;
+
+	for (; a->run && n >= a->permille; a++)
+		n -= a->permille;
+	if (a->run)
+		a->run(f);
+	done++;
+}
+
+/* The child shares the files, but has none of the views. */
+static void do_fork(struct fuzzer *f)
+{
+	unsigned int steps = (unsigned int)draw(&f->state, 30);
+
+	if (fork())
+		return;
+	memset(f->views, 0, sizeof(f->views));
+	while (steps--)
+		step(f);
+	idle(draw(&f->state, 100));
+	_exit(0);
+}
+
+static void *fuzz(void *arg)
+{
+	while (now() < deadline)
+		step(arg);
+	return NULL;
+}
+
+static void start_fuzzers(const struct action *table)
+{
+	actions = table;
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, fuzz, &fuzzers[i]);
+}
+
+/* They end at the deadline. @early: return after @ms, while they are at it. */
+static void end_fuzzers(bool early, uint64_t ms)
+{
+	if (early)
+		idle(ms);
+	for (unsigned int i = 0; !early && i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	dprintf(3, "# %lu steps\n", done);
+}
+
+/* Open a device's file; retry for @seconds while another process has it. Return: -1 if none. */
 static int get_file(const char *address, int flags, double seconds)
 {
 	double end = now() + seconds;
@@ -155,7 +301,7 @@ static int get_file(const char *address, int flags, double seconds)
 	return fd;
 }
 
-/* Wait for it as long as it can take. Whether it ended as it may. */
+/* Return: whether an owner ended within STUCK_S, by itself or by SIGKILL. */
 static bool await(pid_t pid)
 {
 	double end = now() + STUCK_S;
@@ -187,10 +333,10 @@ static void has_enough(int sig)
 }
 
 /*
- * Owners for so long and until they have made enough calls, at most LONGER times as long, or until
- * SIGTERM; each with a seed of its own, drawn from @seed. NULL: 1, or where tests have their long
- * form, a new one. @depths ends with one without a name; while a device is taken away,
- * until SIGTERM, few calls go well. The exit status.
+ * Run one owner after the other for @seconds and until they have made enough calls, at most LONGER
+ * times as long, or until SIGTERM: few calls succeed while a device is taken away, so @depths do
+ * not count then. Each owner has a seed of its own, drawn from @seed. NULL: 1, or a new one where
+ * tests have their long form. @depths ends with an entry without a name. Return: the exit status.
  */
 static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t seed),
 		  const struct depth *depths)

@@ -11,42 +11,22 @@
  * be taken away and given back meanwhile.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
-#include <uapi/annex.h>
 #include "fuzz.h"
 
-#define THREADS 4u
 #define FILES 6u
-#define VIEWS 8u
 #define BUFS 6u
 #define KNOWN 16u
 #define PART (2ull << 20) /* of write-combining, and of uncached memory */
 #define SIZE (256ull << 20)
 
-/* struct fuzzer - A thread. @pipes: what holds pages. */
-struct fuzzer {
-	uint64_t state;
-	int pipes[2];
-	struct {
-		char *at;
-		size_t bytes;
-	} views[VIEWS];
-	struct annex_ioc_seg segs[64];
-};
-
 static char *addresses[ANNEX_HDM_MEMBERS];
 static unsigned int naddresses;
 static const char *nvme;
-static double deadline;
 /* Guesses, not to be relied on: others change them at any time. */
 static volatile int files[FILES], bufs[BUFS], pieces[BUFS];
 static volatile uint32_t maps[KNOWN];
-static volatile unsigned long done;
 static int nvme_fd;
 static __thread sigjmp_buf bus;
 
@@ -61,16 +41,14 @@ static int some_file(struct fuzzer *f)
 	return files[draw(&f->state, FILES)];
 }
 
-static uint32_t size_of(struct fuzzer *f, unsigned long request)
+/* Another file in the place of the one in @slot. */
+static void replace(volatile int *slot, int fd)
 {
-	return (uint32_t)(rarely(&f->state, 60) ? odd(&f->state) : _IOC_SIZE(request));
-}
+	int old = *slot;
 
-static long call(struct fuzzer *f, int fd, unsigned long request, void *args)
-{
-	if (rarely(&f->state, 200))
-		args = (void *)odd(&f->state);
-	return count_call(_IOC_NR(request), ioctl(fd, request, args));
+	*slot = fd;
+	if (old >= 0)
+		close(old);
 }
 
 static void do_info(struct fuzzer *f, int fd)
@@ -85,17 +63,20 @@ static void do_info(struct fuzzer *f, int fd)
  * Open another file in the place of one of these; reads of it do not block. A process that holds
  * pages does not wait for the device: its removal waits for the pages.
  */
-static void do_open(struct fuzzer *f, double seconds)
+static void open_file(struct fuzzer *f, double seconds)
 {
 	unsigned int i = (unsigned int)draw(&f->state, FILES);
 	int flags = (rarely(&f->state, 8) ? O_RDONLY : O_RDWR) | O_NONBLOCK;
-	int fd = get_file(addresses[draw(&f->state, naddresses)], flags, seconds), old = files[i];
+	int fd = get_file(addresses[draw(&f->state, naddresses)], flags, seconds);
 
-	files[i] = fd;
-	if (old >= 0)
-		close(old);
+	replace(&files[i], fd);
 	if (!rarely(&f->state, 10))
 		do_info(f, fd);
+}
+
+static void do_open(struct fuzzer *f)
+{
+	open_file(f, 0);
 }
 
 /* Most of them the same, so that files have a range in common. */
@@ -129,13 +110,9 @@ static void do_dmabuf(struct fuzzer *f)
 		.offset = maybe(&f->state, draw(&f->state, 4096) * PAGE),
 		.bytes = maybe(&f->state, (1 + draw(&f->state, 64)) * PAGE),
 	};
-	int old = bufs[i];
 
-	if (call(f, some_file(f), ANNEX_IOC_HDM_DMABUF, &args))
-		return;
-	bufs[i] = args.fd;
-	if (old >= 0)
-		close(old);
+	if (!call(f, some_file(f), ANNEX_IOC_HDM_DMABUF, &args))
+		replace(&bufs[i], args.fd);
 }
 
 static void do_piece(struct fuzzer *f)
@@ -145,13 +122,9 @@ static void do_piece(struct fuzzer *f)
 		.size = size_of(f, ANNEX_IOC_HDM_M2FUNC),
 		.bytes = maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE),
 	};
-	int old = pieces[i];
 
-	if (call(f, some_file(f), ANNEX_IOC_HDM_M2FUNC, &args))
-		return;
-	pieces[i] = args.fd;
-	if (old >= 0)
-		close(old);
+	if (!call(f, some_file(f), ANNEX_IOC_HDM_M2FUNC, &args))
+		replace(&pieces[i], args.fd);
 }
 
 static void do_poison(struct fuzzer *f)
@@ -214,13 +187,6 @@ static void do_nvme(struct fuzzer *f)
 		maps[slot] = map.id;
 }
 
-static void drop_view(struct fuzzer *f, unsigned int i)
-{
-	if (f->views[i].at)
-		munmap(f->views[i].at, f->views[i].bytes);
-	f->views[i].at = NULL;
-}
-
 static void do_mmap(struct fuzzer *f)
 {
 	const uint64_t offsets[] = {draw(&f->state, SIZE / PAGE) * PAGE, draw(&f->state, 16) * PAGE,
@@ -228,28 +194,19 @@ static void do_mmap(struct fuzzer *f)
 	bool piece = rarely(&f->state, 5);
 	int fd = piece ? pieces[draw(&f->state, BUFS)] : some_file(f);
 	uint64_t whole = draw(&f->state, 2) * PAGE;
-	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
+	unsigned int i = some_view(f);
 	uint64_t offset = maybe(&f->state, piece ? whole : offsets[draw(&f->state, 5)]) &
 			  ~(PAGE - 1);
 	size_t bytes = (size_t)maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE);
 	int prot = rarely(&f->state, 50) ? PROT_READ | PROT_EXEC : PROT_READ | PROT_WRITE;
-	void *at;
 
-	drop_view(f, i);
-	if (bytes % PAGE || !bytes || bytes > 1ull << 30)
-		bytes = PAGE;
-	at = mmap(NULL, bytes, prot, rarely(&f->state, 50) ? MAP_PRIVATE : MAP_SHARED, fd,
-		  (off_t)offset);
-	if (at == MAP_FAILED)
-		return;
-	f->views[i].at = at;
-	f->views[i].bytes = bytes;
+	map_view(f, i, fd, offset, bytes, 1ull << 30, prot);
 }
 
 /* A page of a view, touched by this thread or by the kernel for it. */
 static void touch(struct fuzzer *f)
 {
-	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
+	unsigned int i = some_view(f);
 	struct iovec page = {NULL, PAGE};
 	static __thread char bytes[PAGE];
 
@@ -281,8 +238,7 @@ static void touch(struct fuzzer *f)
 /* Its own views in other forms, that are as good afterwards. */
 static void reshape(struct fuzzer *f)
 {
-	unsigned int i = (unsigned int)draw(&f->state, VIEWS);
-	void *moved;
+	unsigned int i = some_view(f);
 
 	if (!f->views[i].at)
 		return;
@@ -295,70 +251,12 @@ static void reshape(struct fuzzer *f)
 		madvise(f->views[i].at, f->views[i].bytes, (int)draw(&f->state, 26));
 		break;
 	case 2:
-		moved = mremap(f->views[i].at, f->views[i].bytes,
-			       f->views[i].bytes + (rarely(&f->state, 2) ? PAGE : 0),
-			       MREMAP_MAYMOVE);
-		if (moved != MAP_FAILED)
-			f->views[i].at = moved;
+		move_view(f, i);
 		break;
 	default:
 		drop_view(f, i);
 		break;
 	}
-}
-
-static void step(struct fuzzer *f);
-
-/* A child shares the files, and sees none of the views. */
-static void do_fork(struct fuzzer *f)
-{
-	unsigned int steps = (unsigned int)draw(&f->state, 30);
-
-	if (fork())
-		return;
-	memset(f->views, 0, sizeof(f->views));
-	while (steps--)
-		step(f);
-	idle(draw(&f->state, 100));
-	_exit(0);
-}
-
-static void step(struct fuzzer *f)
-{
-	uint64_t n = draw(&f->state, 1000);
-
-	if (n < 30)
-		do_open(f, 0);
-	else if (n < 100)
-		do_range(f);
-	else if (n < 160)
-		do_dmabuf(f);
-	else if (n < 210)
-		do_piece(f);
-	else if (n < 240)
-		do_poison(f);
-	else if (n < 290)
-		do_small(f);
-	else if (n < 400)
-		do_nvme(f);
-	else if (n < 550)
-		do_mmap(f);
-	else if (n < 940)
-		touch(f);
-	else if (n < 995)
-		reshape(f);
-	else
-		do_fork(f);
-	done++;
-}
-
-static void *fuzz(void *arg)
-{
-	struct fuzzer *f = arg;
-
-	while (now() < deadline)
-		step(f);
-	return NULL;
 }
 
 static bool open_all(struct fuzzer *self)
@@ -371,16 +269,17 @@ static bool open_all(struct fuzzer *self)
 	if (nvme_fd < 0 || ioctl(nvme_fd, ANNEX_IOC_INFO, &info))
 		return false;
 	for (unsigned int i = 0; i < 2 * FILES; i++)
-		do_open(self, 30);
+		open_file(self, 30);
 	return true;
 }
 
-/* A process's life. */
 static int owner(uint64_t seed)
 {
-	static struct fuzzer fuzzers[THREADS];
+	static const struct action table[] = {{30, do_open},  {70, do_range},  {60, do_dmabuf},
+					      {50, do_piece}, {30, do_poison}, {50, do_small},
+					      {110, do_nvme}, {150, do_mmap},  {390, touch},
+					      {55, reshape},  {5, do_fork},    {0, NULL}};
 	struct fuzzer self = {.state = seed};
-	pthread_t threads[THREADS];
 	uint64_t way = draw(&self.state, 3);
 
 	signal(SIGCHLD, SIG_IGN);
@@ -393,13 +292,8 @@ static int owner(uint64_t seed)
 		if (pipe2(fuzzers[i].pipes, O_NONBLOCK | O_CLOEXEC))
 			return 3;
 	}
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, fuzz, &fuzzers[i]);
-	if (way == 0) /* in the middle of everything */
-		idle(draw(&self.state, 500));
-	for (unsigned int i = 0; way && i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	dprintf(3, "# %lu steps\n", done);
+	start_fuzzers(table);
+	end_fuzzers(way == 0, draw(&self.state, 500));
 	if (way == 1)
 		raise(SIGKILL);
 	_exit(0);
