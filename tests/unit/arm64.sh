@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/qemu/build.sh
 
 kernel=$(tests/qemu/kernel.sh arm64) || exit 1
-exec 8>"$build/qemu/lock" && flock -w 3600 8 || die "$build/qemu is being built by somebody else"
+exec 8>"$build/qemu/lock" && flock -w 3600 8 || die "$build/qemu is being built by another process"
 build_programs "$kernel" all unit guest-build
 exec 8>&-
 [ "$*" = build ] || exec env UNDER="qemu-aarch64 -L $kernel/root" tests/unit/run.sh "$out" "$@"

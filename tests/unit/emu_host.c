@@ -159,17 +159,6 @@ uint16_t host_do(struct host *h, uint16_t qid, const struct annex_sqe *sqe, uint
 	return cqe.status >> 1;
 }
 
-void host_tmpfile(char *path)
-{
-	const char *dir = getenv("TMPDIR");
-	int fd;
-
-	snprintf(path, HOST_PATH, "%s/annex-emu-XXXXXX", dir && strlen(dir) < 100 ? dir : P_tmpdir);
-	fd = mkstemp(path);
-	CU_ASSERT_FATAL(fd >= 0);
-	close(fd);
-}
-
 struct annex_sqe host_rw(uint8_t opcode, uint64_t slba, uint32_t nlb, const void *prp1,
 			 const void *prp2)
 {
@@ -181,4 +170,11 @@ struct annex_sqe host_rw(uint8_t opcode, uint64_t slba, uint32_t nlb, const void
 	sqe.cdw11 = (uint32_t)(slba >> 32);
 	sqe.cdw12 = nlb - 1;
 	return sqe;
+}
+
+uint16_t host_io(struct host *h, uint8_t opcode, uint64_t slba, uint32_t nlb, const void *p)
+{
+	struct annex_sqe sqe = host_rw(opcode, slba, nlb, p, NULL);
+
+	return host_do(h, 1, &sqe, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A minimal NVMe host for the tests of the emulated controller: queues and commands by hand, so
- * that what is tested is the controller alone.
+ * A minimal NVMe host for the tests of the emulated controller: queues and commands by hand,
+ * without the library's queue pairs.
  */
 #ifndef ANNEX_TESTS_EMU_HOST_H
 #define ANNEX_TESTS_EMU_HOST_H
@@ -62,12 +62,10 @@ bool host_wait(struct host *h, uint16_t qid, struct annex_cqe *out);
 /* Submit one command and wait for it. Return: its status, 0xffff when it does not complete. */
 uint16_t host_do(struct host *h, uint16_t qid, const struct annex_sqe *sqe, uint32_t *dw0);
 
-/* Make an empty file, for the test to unlink. @path: room for HOST_PATH bytes. */
-#define HOST_PATH 128
-void host_tmpfile(char *path);
-
 /* A read, write or compare of @nlb blocks with PRP1 and PRP2. */
 struct annex_sqe host_rw(uint8_t opcode, uint64_t slba, uint32_t nlb, const void *prp1,
 			 const void *prp2);
+/* host_do() of such a command on queue 1. */
+uint16_t host_io(struct host *h, uint8_t opcode, uint64_t slba, uint32_t nlb, const void *p);
 
 #endif

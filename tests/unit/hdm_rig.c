@@ -9,8 +9,7 @@
 
 void hdm_rig_open(struct hdm_rig *r, uint64_t bytes, const char *more)
 {
-	r->fd = memfd_create("annex-test", MFD_CLOEXEC);
-	CU_ASSERT_FATAL(r->fd >= 0);
+	r->fd = unit_memfd(0, NULL);
 	snprintf(r->uri, sizeof(r->uri), "shm:/proc/self/fd/%d?size=%llu%s", r->fd,
 		 (unsigned long long)bytes, more);
 	r->h = hdm_rig_again(r);
@@ -77,8 +76,8 @@ struct hdm_fake *hdm_fake_make(uint64_t bytes, const char *from)
 	f->m = (struct annex_medium){
 		.ops = &fake_ops, .scheme = "fake", .bytes = bytes, .node = -1, .persistent = true};
 	f->image = calloc(1, bytes);
-	f->m.fd = memfd_create("annex-test", MFD_CLOEXEC);
-	CU_ASSERT_FATAL(f->image && f->m.fd >= 0 && !ftruncate(f->m.fd, (off_t)bytes));
+	f->m.fd = unit_memfd(bytes, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f->image);
 	f->m.base = annex_medium_map(f->m.fd, bytes, 0, MAP_SHARED);
 	CU_ASSERT_FATAL(!!f->m.base);
 	if (from) {

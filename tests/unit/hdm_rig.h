@@ -11,7 +11,7 @@
 
 #define RIG_URI 96
 
-/* struct hdm_rig - @uri: shm: and a file that goes with the process, @bytes large. */
+/* struct hdm_rig - @uri: shm: and a file in memory, @fd. */
 struct hdm_rig {
 	char uri[RIG_URI];
 	int fd;
@@ -25,12 +25,15 @@ void hdm_rig_close(struct hdm_rig *r);
 /* Open it once more, or give up the test. */
 struct annex_hdm *hdm_rig_again(const struct hdm_rig *r);
 
-/* How many pieces the table has; all of them lie apart, and inside. */
+/* The number of pieces in the table; they must not overlap and must lie inside the range. */
 unsigned int hdm_rig_count(struct annex_hdm *h);
 
 /*
- * struct hdm_fake - A persistent medium: @image is what would be left of it without power. @step is
- * called before stores reach it.
+ * struct hdm_fake - A persistent medium that can lose its power.
+ * @image: its contents after a power failure
+ * @step: called before stores reach @image
+ * @ctx: of @step
+ * @steps: how often stores have reached @image
  */
 struct hdm_fake {
 	struct annex_medium m;
@@ -40,7 +43,7 @@ struct hdm_fake {
 	uint64_t steps;
 };
 
-/* A medium of @bytes, with what @from holds, or zeroes. annex_hdm_close() frees it. */
+/* A medium of @bytes, with a copy of @from, or zeroes. annex_hdm_close() frees it. */
 struct hdm_fake *hdm_fake_make(uint64_t bytes, const char *from);
 
 #endif

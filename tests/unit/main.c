@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs every registered suite, or only what is named on the command line: SUITE, or SUITE/TEST for
- * one test of it.
+ * Runs every registered suite, or only those on the command line: SUITE, or SUITE/TEST for one
+ * test.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ static bool wanted(const char *suite, const char *test, int argc, char **argv)
 	return argc < 2;
 }
 
-/* -EINVAL, with a line: a suite or a test that is not there. */
+/* -EINVAL, with a line, where no suite or test has this name. */
 static int check_name(char *name)
 {
 	for (struct unit_suite *s = suites; s; s = s->next)
@@ -48,7 +48,7 @@ static int check_name(char *name)
 	return -EINVAL;
 }
 
-/* -ENOMEM, with a line: what is wanted of a suite cannot be registered. */
+/* Register the wanted tests of a suite. -ENOMEM, with a line. */
 static int add_suite(const struct unit_suite *s, int argc, char **argv)
 {
 	CU_pSuite suite = NULL;
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 {
 	unsigned int failed, ran;
 
-	/* Of one that never ends, the log must name the test. */
+	/* Unbuffered, so that the log names a test that never ends. */
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;

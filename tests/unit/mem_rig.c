@@ -20,7 +20,7 @@ void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts op
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r->space), 0);
 }
 
-/* Counters that are kept as pages move are right. */
+/* The space's counters must agree with its pages. */
 static void check_counts(struct annex_space *s)
 {
 	uint32_t with_copy = 0;
@@ -72,20 +72,35 @@ void *mem_alloc(struct mem_rig *r, const char *name, uint64_t bytes)
 	return p;
 }
 
-void mem_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier)
+void *mem_filled(struct mem_rig *r, const char *name, uint64_t bytes, int value)
+{
+	return memset(mem_alloc(r, name, bytes), value, bytes);
+}
+
+int mem_try_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier)
 {
 	struct annex_move *m;
 
 	CU_ASSERT_EQUAL_FATAL(annex_pre_evict(r->space, p, bytes, tier, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	return annex_move_wait(m, WAIT_MS);
 }
 
-void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes)
+int mem_try_fetch(struct mem_rig *r, void *p, uint64_t bytes)
 {
 	struct annex_move *m;
 
 	CU_ASSERT_EQUAL_FATAL(annex_prefetch(r->space, p, bytes, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	return annex_move_wait(m, WAIT_MS);
+}
+
+void mem_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier)
+{
+	CU_ASSERT_EQUAL(mem_try_evict(r, p, bytes, tier), 0);
+}
+
+void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes)
+{
+	CU_ASSERT_EQUAL(mem_try_fetch(r, p, bytes), 0);
 }
 
 void mem_change(uint64_t *state, const struct mem_pair *x)
@@ -97,7 +112,7 @@ void mem_change(uint64_t *state, const struct mem_pair *x)
 	memcpy(x->p + at, x->plain + at, n);
 }
 
-/* As programs must do it where nobody hears of touches. */
+/* As programs must do it where accesses do not fault. */
 static void fill(struct mem_twin *t, const struct mem_pair *x)
 {
 	struct annex_move *m;
@@ -142,15 +157,12 @@ void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x)
 void mem_twins(struct mem_rig *r, uint64_t *state, void *(*live)(void *twin))
 {
 	struct mem_twin twins[MEM_TWINS] = {0};
-	pthread_t threads[MEM_TWINS];
 
 	for (unsigned int i = 0; i < MEM_TWINS; i++) {
 		twins[i].r = r;
 		twins[i].seed = random_next(state);
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, live, &twins[i]), 0);
 	}
-	for (unsigned int i = 0; i < MEM_TWINS; i++) {
-		pthread_join(threads[i], NULL);
+	unit_threads(MEM_TWINS, live, twins, sizeof(*twins));
+	for (unsigned int i = 0; i < MEM_TWINS; i++)
 		CU_ASSERT_EQUAL(twins[i].wrong, 0);
-	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A space with two stores, and what tests of it do all the time.
+ * A space with two stores, and common operations on it.
  */
 #ifndef ANNEX_TESTS_MEM_RIG_H
 #define ANNEX_TESTS_MEM_RIG_H
@@ -20,28 +20,33 @@ void mem_rig_open(struct mem_rig *r, const char *uri, struct annex_space_opts op
 void mem_rig_close(struct mem_rig *r);
 
 struct annex_space_stats mem_stats(struct mem_rig *r);
-/* All tensors are freed: transfers that were under way then give their memory back as they end. */
+/* All tensors are freed: wait until transfers in flight have ended and freed their memory. */
 void mem_wait_empty(struct mem_rig *r);
 void *mem_alloc(struct mem_rig *r, const char *name, uint64_t bytes);
+/* The same, with each byte @value. */
+void *mem_filled(struct mem_rig *r, const char *name, uint64_t bytes, int value);
 void mem_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier);
 void mem_fetch(struct mem_rig *r, void *p, uint64_t bytes);
+/* Return: the result of the move, which was begun. */
+int mem_try_evict(struct mem_rig *r, void *p, uint64_t bytes, unsigned int tier);
+int mem_try_fetch(struct mem_rig *r, void *p, uint64_t bytes);
 
 #define MEM_TWINS 4u /* random programs that run at once */
 
-/* One of them. @wrong: how often something was not as in plain memory. */
+/* One of them. @wrong: how often it differed from plain memory. */
 struct mem_twin {
 	struct mem_rig *r;
 	uint64_t seed;
 	unsigned int wrong;
 };
 
-/* A tensor, and what it is to hold. */
+/* A tensor, and its expected contents. */
 struct mem_pair {
 	uint8_t *p, *plain;
 	uint64_t bytes;
 };
 
-/* Some of it becomes something else, in plain memory and in the tensor. */
+/* Change a random part, in plain memory and in the tensor. */
 void mem_change(uint64_t *state, const struct mem_pair *x);
 
 /* Free it, if there is one, and make another of a random size, which may be small. */

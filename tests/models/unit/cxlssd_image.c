@@ -7,13 +7,10 @@
 #include <annex/log.h>
 #include "cxlssd_image.h"
 #include "models/ssd/file.h"
-#include "../../unit/unit.h"
 
 void image_new(struct image *m)
 {
-	m->fd = memfd_create("cxlssd", MFD_CLOEXEC);
-	CU_ASSERT_FATAL(m->fd >= 0);
-	snprintf(m->path, sizeof(m->path), "/proc/self/fd/%d", m->fd);
+	m->fd = unit_memfd(0, m->path);
 }
 
 void image_locate(struct image *m)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <annex/models/cxlssd.h>
+#include "../../unit/unit.h"
 
 #define PAGE 512u
 #define PAGES 64u
@@ -16,7 +17,7 @@
 /* struct image - A backing file, and where its parts begin. @half: bytes of half its journal. */
 struct image {
 	int fd;
-	char path[64];
+	char path[UNIT_PATH];
 	uint64_t half, records, pages;
 };
 

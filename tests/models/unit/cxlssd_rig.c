@@ -9,7 +9,6 @@
 #include "cxlssd_rig.h"
 #include "models/ssd/file.h"
 #include "../../unit/random.h"
-#include "../../unit/unit.h"
 
 #define SECTOR 512u
 
@@ -217,9 +216,7 @@ void cxlssd_rig_make(struct cxlssd_rig *r, uint32_t pages, const char *more)
 
 	memset(r, 0, sizeof(*r));
 	r->again = 32;
-	r->fd = memfd_create("cxlssd", MFD_CLOEXEC);
-	CU_ASSERT_FATAL(r->fd >= 0);
-	snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", r->fd);
+	r->fd = unit_memfd(0, r->path);
 	snprintf(all, sizeof(all), "size=%u&page=%u%s", pages * RIG_PAGE, RIG_PAGE, more);
 	disk.on = 1;
 	disk.left = ALIVE;

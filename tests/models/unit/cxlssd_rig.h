@@ -7,6 +7,7 @@
 #define ANNEX_TESTS_CXLSSD_RIG_H
 
 #include <annex/models/cxlssd.h>
+#include "../../unit/unit.h"
 
 #define RIG_PAGE 512u
 #define RIG_LINES (RIG_PAGE / ANNEX_CXLSSD_LINE)
@@ -41,7 +42,7 @@ struct whole {
  */
 struct cxlssd_rig {
 	int fd;
-	char path[64], uri[256];
+	char path[UNIT_PATH], uri[256];
 	struct annex_cxlssd *s;
 	uint32_t n_lines;
 	struct line *lines;

@@ -19,8 +19,7 @@ static void views_are_checked(void)
 	struct annex_span span;
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 512, 512, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 512);
 	CU_ASSERT_EQUAL(annex_array_init(&a, r.c, 0, 0, 1), -EINVAL);
 	CU_ASSERT_EQUAL(annex_array_init(&a, r.c, 0, 3, 1), -EINVAL);
 	CU_ASSERT_EQUAL(annex_array_init(&a, r.c, 0, 1024, 1), -EINVAL);
@@ -121,8 +120,7 @@ static void like_a_plain_array(uint32_t elem, uint64_t slots)
 	static struct twin t;
 
 	t.seed = random_seed("array");
-	rig_open(&t.r, 1, "mem:256K", NULL);
-	rig_cache(&t.r, slots * 512, 512, ANNEX_STRIPE, 0);
+	rig_start(&t.r, "mem:256K", slots, 512);
 	CU_ASSERT_EQUAL_FATAL(annex_array_init(&t.a, t.r.c, elem, elem, BYTES / elem - 2), 0);
 	t.plain = malloc(BYTES);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(t.plain);
@@ -166,8 +164,7 @@ static void bytes_asked_are_counted(void)
 	struct annex_array a;
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 1 << 20, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 256, 4096);
 	CU_ASSERT_EQUAL_FATAL(annex_array_init(&a, r.c, 0, 8, (1 << 20) / 8), 0);
 	for (unsigned int i = 0; i < 100; i++)
 		idx[i] = i * 512;

@@ -26,8 +26,7 @@ static void start(struct shared *s, const char *uri, uint64_t slots, uint32_t el
 {
 	memset(s, 0, sizeof(*s));
 	s->seed = random_seed("array threads");
-	rig_open(&s->r, 1, uri, NULL);
-	rig_cache(&s->r, slots * 512, 512, ANNEX_STRIPE, 0);
+	rig_start(&s->r, uri, slots, 512);
 	CU_ASSERT_EQUAL_FATAL(annex_array_init(&s->a, s->r.c, 0, elem, (1 << 18) / elem), 0);
 }
 

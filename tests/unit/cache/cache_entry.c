@@ -43,12 +43,12 @@ static void get_some(const struct annex_array *a, uint64_t *seed, unsigned int n
 static void takes(uint64_t size, uint64_t bytes, uint32_t line)
 {
 	uint64_t seed = random_seed("directory"), most = anonymous() + bytes + bytes / 10;
-	char path[HOST_PATH], uri[HOST_PATH + 32];
+	char path[UNIT_PATH], uri[UNIT_PATH + 32];
 	struct rig r = {.ndevs = 1};
 	struct annex_array a;
 
 	most += 4u << 20;
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, (off_t)size), 0);
 	snprintf(uri, sizeof(uri), "file:%s?readonly=1", path);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &r.devs[0]), 0);
@@ -82,8 +82,7 @@ static void count(const struct annex_cache *c, uint32_t *entries, uint32_t *slot
 
 static void table(struct rig *r, const char *uri, uint32_t slots)
 {
-	rig_open(r, 1, uri, NULL);
-	rig_cache(r, slots * LINE, LINE, ANNEX_STRIPE, 0);
+	rig_start(r, uri, slots, LINE);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(r->c->heads);
 }
 

@@ -63,8 +63,7 @@ static void a_failed_read_is_an_error_and_leaves_nothing(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 8, 4096);
 	rig_error(&r, 0, ANNEX_NVM_READ, 5 * 8, 8, 1);
 	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 5, 0, &p), -EIO);
 	CU_ASSERT(strstr(annex_last_error(), "line 5 ") != NULL);
@@ -85,8 +84,7 @@ static void one_bad_line_does_not_fail_its_neighbours(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 4096);
 	rig_error(&r, 0, ANNEX_NVM_READ, 3 * 8 + 2, 1, 0);
 	CU_ASSERT_EQUAL(annex_cache_prefetch(r.c, &all, 1), 8);
 	for (uint64_t i = 0; i < 8; i++) {
@@ -122,8 +120,7 @@ static void a_failed_write_back_stays_dirty(void)
 {
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 4096);
 	for (uint64_t i = 0; i < 16; i++)
 		dirty(&r, i, 1000 + i);
 	/* The merged write, then line 9 alone; then the medium is well again. */
@@ -146,8 +143,7 @@ static void a_full_device_is_told_apart(void)
 				   .status = ANNEX_SC_CAPACITY};
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 4096);
 	dirty(&r, 5, 55);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(r.devs[0], &full), 0);
 	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -ENOSPC);
@@ -161,8 +157,7 @@ static void nothing_dirty_is_dropped_for_a_slot(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 8, 4096);
 	for (uint64_t i = 0; i < 8; i++)
 		dirty(&r, i, 2000 + i);
 	rig_error(&r, 0, ANNEX_NVM_WRITE, 0, 0, 0); /* no write succeeds from now on */
@@ -188,8 +183,7 @@ static void lines_that_cannot_be_written_fail_fast(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 8, 4096);
 	for (uint64_t i = 0; i < 8; i++)
 		dirty(&r, 2 * i, 3000 + i);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(r.devs[0], &full), 0);
@@ -217,8 +211,7 @@ static void a_bad_line_is_not_in_the_way(void)
 {
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 8, 4096);
 	dirty(&r, 3, 33);
 	rig_error(&r, 0, ANNEX_NVM_WRITE, 3 * 8, 8, 0);
 	for (uint64_t i = 4; i < 200; i++)
@@ -236,8 +229,7 @@ static void a_failed_device_flush_is_reported(void)
 {
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 8, 4096);
 	rig_error(&r, 0, ANNEX_NVM_FLUSH, 0, 0, 1);
 	dirty(&r, 1, 1);
 	CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), -EIO);

@@ -13,8 +13,7 @@ static void equal_members_share_one_probe(void)
 	void *data[40];
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 4096);
 	for (unsigned int i = 0; i < 40; i++)
 		lines[i] = i * 7 % 5 * 10;
 	CU_ASSERT_EQUAL_FATAL(annex_cache_pin_group(r.c, lines, 40, 0, data), 0);
@@ -38,8 +37,7 @@ static void groups_of_any_size(void)
 	uint64_t seed = random_seed("groups"), s;
 	struct rig r;
 
-	rig_open(&r, 1, "mem:2M", NULL);
-	rig_cache(&r, 400 * 512, 512, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:2M", 400, 512);
 	for (unsigned int round = 0; round < 30; round++) {
 		unsigned int n = (unsigned int)(random_next(&seed) % 1001);
 		uint64_t from = random_next(&seed) % 3000;
@@ -68,8 +66,7 @@ static void too_large_a_group_leaves_nothing_pinned(void)
 	void *data[20];
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 16 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 16, 4096);
 	for (unsigned int i = 0; i < 20; i++)
 		lines[i] = i;
 	CU_ASSERT_EQUAL(annex_cache_pin_group(r.c, lines, 20, 0, data), -EBUSY);
@@ -92,8 +89,7 @@ static void a_failed_group_of_new_lines_hides_nothing(void)
 	void *data[20], *p;
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 16 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 16, 4096);
 	for (unsigned int i = 0; i < 20; i++)
 		lines[i] = i;
 	CU_ASSERT_EQUAL(annex_cache_pin_group(r.c, lines, 20, ANNEX_PIN_NEW, data), -EBUSY);
@@ -112,8 +108,7 @@ static void what_was_read_ahead_is_hit(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 512, 512, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 512);
 	CU_ASSERT_EQUAL(annex_cache_prefetch(r.c, ranges, 3), 12);
 	CU_ASSERT_EQUAL(annex_cache_prefetch(r.c, ranges, 3), 0);
 	for (uint64_t i = 0; i < 10; i++) {
@@ -139,8 +134,7 @@ static void reading_ahead_does_not_evict_itself(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 4096);
 	n = annex_cache_prefetch(r.c, &all, 1);
 	CU_ASSERT(n >= 16 && n <= 32);
 	for (int64_t i = 0; i < n; i++) {
@@ -159,8 +153,7 @@ static void nobody_need_come_for_what_was_read_ahead(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 64, 4096);
 	CU_ASSERT_EQUAL(annex_cache_prefetch(r.c, &some, 1), 16);
 	/* Its slots come back when others need them. */
 	for (uint64_t i = 100; i < 256; i++) {

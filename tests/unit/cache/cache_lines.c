@@ -37,8 +37,7 @@ static void every_line_of_every_size(void)
 		uint64_t seed = random_seed("lines"), lines;
 
 		/* Not a multiple of the line: the last one is a part, the rest of it zeroes. */
-		rig_open(&r, 1, "mem:8389632", NULL);
-		rig_cache(&r, 5 * (uint64_t)sizes[s], sizes[s], ANNEX_STRIPE, 0);
+		rig_start(&r, "mem:8389632", 5, sizes[s]);
 		CU_ASSERT_EQUAL(annex_cache_line(r.c), sizes[s]);
 		CU_ASSERT_EQUAL(annex_cache_size(r.c), 8389632);
 		lines = (8389632 + sizes[s] - 1) / sizes[s];
@@ -82,8 +81,7 @@ static void hits_and_misses_are_counted(void)
 	struct annex_cache_stats s;
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 8 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 8, 4096);
 	for (uint64_t i = 0; i < 8; i++)
 		check_line(&r, i);
 	for (uint64_t i = 0; i < 8; i++)
@@ -107,8 +105,7 @@ static void used_lines_get_a_second_chance(void)
 	struct annex_cache_stats before, after;
 	struct rig r;
 
-	rig_open(&r, 1, "mem:4M", NULL);
-	rig_cache(&r, 16 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:4M", 16, 4096);
 	for (uint64_t i = 0; i < 400; i++) {
 		check_line(&r, 0); /* always in use */
 		check_line(&r, i + 1);
@@ -130,8 +127,7 @@ static void changes_survive_eviction(void)
 	for (unsigned int s = 0; s < 2; s++) {
 		uint64_t per = sizes[s] / 8;
 
-		rig_open(&r, 1, "mem:1M", NULL);
-		rig_cache(&r, 7 * (uint64_t)sizes[s], sizes[s], ANNEX_STRIPE, 0);
+		rig_start(&r, "mem:1M", 7, sizes[s]);
 		for (unsigned int i = 0; i < 64; i++)
 			model[i] = rig_word(0, i * (uint64_t)sizes[s]);
 		for (unsigned int i = 0; i < 2000; i++) {
@@ -161,8 +157,7 @@ static void a_new_line_is_not_read(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 4 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 4, 4096);
 	for (uint64_t i = 0; i < 100; i++) {
 		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, ANNEX_PIN_NEW, &p), 0);
 		for (unsigned int k = 0; k < 512; k++)
@@ -186,8 +181,7 @@ static void a_flush_writes_its_range_only(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 256 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 256, 4096);
 	for (uint64_t i = 0; i < 200; i++) {
 		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, ANNEX_PIN_WRITE, &p), 0);
 		((uint64_t *)p)[0] = ~i;
@@ -237,8 +231,7 @@ static void destroy_writes_what_is_dirty(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 1 << 16, 512, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 128, 512);
 	CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, 77, ANNEX_PIN_WRITE, &p), 0);
 	((uint64_t *)p)[5] = 12345;
 	annex_cache_unpin(r.c, 77, ANNEX_PIN_WRITE);
@@ -255,8 +248,7 @@ static void writes_overlap_with_reads(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:16M", NULL);
-	rig_cache(&r, 512 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:16M", 512, 4096);
 	for (uint64_t i = 0; i < 4096; i += 2) { /* no neighbours: a command each */
 		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, ANNEX_PIN_WRITE, &p), 0);
 		((uint64_t *)p)[1] = i;
@@ -294,8 +286,7 @@ static void all_pinned_is_busy(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 4 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 4, 4096);
 	for (uint64_t i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, i, 0, &p), 0);
 	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 4, 0, &p), -EBUSY);
@@ -316,8 +307,7 @@ static void unpin_without_a_pin_harms_nothing(void)
 {
 	struct rig r;
 
-	rig_open(&r, 1, "mem:1M", NULL);
-	rig_cache(&r, 4 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:1M", 4, 4096);
 	check_line(&r, 1);
 	annex_cache_unpin(r.c, 1, 0);
 	annex_cache_unpin(r.c, 1, ANNEX_PIN_WRITE);
@@ -336,8 +326,7 @@ static void a_device_smaller_than_a_line(void)
 	struct rig r;
 	void *p;
 
-	rig_open(&r, 1, "mem:512", NULL);
-	rig_cache(&r, 2 << 20, 1 << 20, ANNEX_STRIPE, 0);
+	rig_start(&r, "mem:512", 2, 1 << 20);
 	check_line(&r, 0);
 	CU_ASSERT_EQUAL(annex_cache_pin(r.c, 1, 0, &p), -ERANGE);
 	CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, 0, ANNEX_PIN_NEW, &p), 0);

@@ -83,6 +83,12 @@ void rig_cache(struct rig *r, uint64_t bytes, uint32_t line, enum annex_layout l
 	CU_ASSERT_EQUAL_FATAL(annex_cache_create(&opts, &r->c), 0);
 }
 
+void rig_start(struct rig *r, const char *uri, uint64_t slots, uint32_t line)
+{
+	rig_open(r, 1, uri, NULL);
+	rig_cache(r, slots * line, line, ANNEX_STRIPE, 0);
+}
+
 void rig_close(struct rig *r)
 {
 	CU_ASSERT_EQUAL(annex_cache_destroy(r->c), 0);
@@ -120,16 +126,12 @@ struct annex_cache_stats rig_stats(const struct rig *r)
 void rig_threads(unsigned int n, void *(*fn)(void *), void *arg)
 {
 	struct rig_thread *args = calloc(n, sizeof(*args));
-	pthread_t *threads = calloc(n, sizeof(*threads));
 
-	CU_ASSERT_FATAL(args && threads);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(args);
 	for (unsigned int i = 0; i < n; i++) {
 		args[i].arg = arg;
 		args[i].id = i;
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, fn, &args[i]), 0);
 	}
-	for (unsigned int i = 0; i < n; i++)
-		pthread_join(threads[i], NULL);
-	free(threads);
+	unit_threads(n, fn, args, sizeof(*args));
 	free(args);
 }

@@ -30,6 +30,9 @@ void rig_close(struct rig *r);
 void rig_cache(struct rig *r, uint64_t bytes, uint32_t line, enum annex_layout layout,
 	       uint64_t size);
 
+/* One device and a cache of @slots lines over it. */
+void rig_start(struct rig *r, const char *uri, uint64_t slots, uint32_t line);
+
 /* The word that rig_open() writes at byte @offset (a multiple of 8) of device @dev. */
 uint64_t rig_word(unsigned int dev, uint64_t offset);
 

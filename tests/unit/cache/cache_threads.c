@@ -53,8 +53,7 @@ static void one_read_serves_all_waiters(void)
 	static struct race race;
 
 	memset(&race, 0, sizeof(race));
-	rig_open(&race.rig, 1, "mem:1M", NULL);
-	rig_cache(&race.rig, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&race.rig, "mem:1M", 64, 4096);
 	pthread_barrier_init(&race.barrier, NULL, 32);
 	for (race.line = 0; race.line < 20; race.line++) {
 		rig_threads(32, pin_once, &race);
@@ -185,8 +184,7 @@ static void everything_at_once(const char *uri, uint64_t slots)
 
 	memset(&race, 0, sizeof(race));
 	race.seed = random_seed("threads");
-	rig_open(&race.rig, 1, uri, NULL);
-	rig_cache(&race.rig, slots * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&race.rig, uri, slots, 4096);
 	for (unsigned int t = 0; t < THREADS; t++)
 		for (uint64_t line = 0; line < LINES; line++)
 			race.words[t][line] = rig_word(0, line * 4096 + 8 * t);
@@ -214,16 +212,15 @@ static void nothing_is_lost_with_a_serving_thread(void)
 
 static void a_file_keeps_what_was_destroyed(void)
 {
-	char path[HOST_PATH], uri[HOST_PATH + 32];
+	char path[UNIT_PATH], uri[UNIT_PATH + 32];
 	static struct race race;
 	struct annex_dev *dev;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
 	memset(&race, 0, sizeof(race));
 	race.seed = random_seed("file");
-	rig_open(&race.rig, 1, uri, NULL);
-	rig_cache(&race.rig, 64 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&race.rig, uri, 64, 4096);
 	for (unsigned int t = 0; t < THREADS; t++)
 		for (uint64_t line = 0; line < LINES; line++)
 			race.words[t][line] = rig_word(0, line * 4096 + 8 * t);
@@ -264,8 +261,7 @@ static void more_threads_than_cores(void)
 
 	memset(&race, 0, sizeof(race));
 	race.seed = random_seed("many");
-	rig_open(&race.rig, 1, "mem:1M", NULL);
-	rig_cache(&race.rig, 300 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&race.rig, "mem:1M", 300, 4096);
 	rig_threads(256, wander, &race);
 	CU_ASSERT_EQUAL(race.bad, 0);
 	rig_close(&race.rig);
@@ -308,8 +304,7 @@ static void cancelled(const char *uri)
 	void *ended;
 
 	memset(&race, 0, sizeof(race));
-	rig_open(&race.rig, 1, uri, NULL);
-	rig_cache(&race.rig, 16 * 4096, 4096, ANNEX_STRIPE, 0);
+	rig_start(&race.rig, uri, 16, 4096);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&a, NULL, wander_off, &goes), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&b, NULL, wander_off, &stays), 0);
 	while (annex_atomic_load(&goes.done, ANNEX_RELAXED) < 100)
@@ -325,9 +320,9 @@ static void cancelled(const char *uri)
 
 static void a_thread_is_cancelled(void)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
 	for (unsigned int i = 0; i < 8; i++)
 		cancelled(uri);

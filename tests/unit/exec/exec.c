@@ -326,17 +326,6 @@ static void no_policy_of_ones_own(void)
 #define TENSORS 16u
 #define WAIT_NS (20 * ANNEX_NSEC_PER_SEC)
 
-static uint32_t troubles; /* that the library told of; several threads tell */
-
-static void count_troubles(void *ctx, enum annex_log_level level, const char *line)
-{
-	(void)ctx;
-	(void)line;
-	/* Relaxed: it is read when all of them have ended. */
-	if (level != ANNEX_LOG_INFO)
-		annex_atomic_add(&troubles, 1, ANNEX_RELAXED);
-}
-
 /* Links of a larger machine: what there is of each is the space's. */
 static void another_system(void)
 {
@@ -363,8 +352,7 @@ static void another_system(void)
 	with.system = &sys;
 	CU_ASSERT_EQUAL_FATAL(annex_exec_create(net.space, &with, &net.exec), 0);
 	memset(&sys, 0, sizeof(sys));
-	troubles = 0;
-	annex_set_log(count_troubles, NULL);
+	unit_log_begin(UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
 	for (unsigned int i = 0; i < 20 || (!planned && annex_now() < limit); i++) {
 		uint64_t input = random_next(&state);
 
@@ -373,9 +361,8 @@ static void another_system(void)
 		annex_exec_get_stats(net.exec, &st);
 		planned |= st.planned;
 	}
-	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(unit_log_end(), 0);
 	CU_ASSERT(planned);
-	CU_ASSERT_EQUAL(annex_atomic_load(&troubles, ANNEX_RELAXED), 0);
 	CU_ASSERT(equal(&net, &plain));
 	close_net(&net);
 	close_net(&plain);
@@ -417,12 +404,10 @@ static void no_plan(void)
 		annex_exec_get_stats(e, &st);
 	}
 	CU_ASSERT(st.plan_err < 0);
-	troubles = 0;
-	annex_set_log(count_troubles, NULL);
+	unit_log_begin(UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
 	for (unsigned int i = 0; i < 1000; i++)
 		one_kernel(e, p);
-	annex_set_log(NULL, NULL);
-	CU_ASSERT_EQUAL(annex_atomic_load(&troubles, ANNEX_RELAXED), 0);
+	CU_ASSERT_EQUAL(unit_log_end(), 0);
 	annex_exec_get_stats(e, &st);
 	CU_ASSERT(st.plan_err < 0);
 	CU_ASSERT_EQUAL(st.plans, 0);

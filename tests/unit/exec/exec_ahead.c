@@ -169,8 +169,7 @@ static void in_any_order(void)
 		if (i >= TENSORS)
 			continue;
 		CU_ASSERT_EQUAL(annex_free(g.r.space, g.p[i]), 0);
-		g.p[i] = mem_alloc(&g.r, "p", BYTES);
-		memset(g.p[i], (int)i + 1, BYTES);
+		g.p[i] = mem_filled(&g.r, "p", BYTES, i + 1);
 	}
 	close_rig(&g);
 }

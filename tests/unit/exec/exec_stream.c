@@ -93,7 +93,6 @@ static void *open_when_wanted(void *arg)
 /* Two kernels fit at once: the third waits until one has run, and finds its tensor's room then. */
 static void launched_ahead(void)
 {
-	struct annex_move *m;
 	pthread_t opener;
 	struct bench b;
 	uint64_t *p[3];
@@ -105,8 +104,7 @@ static void launched_ahead(void)
 	CU_ASSERT_EQUAL(launch(&b, "first", p[0], count_up), 0);
 	CU_ASSERT_EQUAL(launch(&b, "second", p[1], count_up), 0);
 	CU_ASSERT_EQUAL(launch(&b, "second again", p[1], count_up), 0);
-	CU_ASSERT_EQUAL(annex_pre_evict(b.rig.space, p[0], MIB, ANNEX_TIER_HOST, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EBUSY);
+	CU_ASSERT_EQUAL(mem_try_evict(&b.rig, p[0], MIB, ANNEX_TIER_HOST), -EBUSY);
 	/* It is not the program's to let go. */
 	CU_ASSERT_EQUAL(annex_let_go(b.rig.space, p[0]), -EINVAL);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&opener, NULL, open_when_wanted, &b), 0);

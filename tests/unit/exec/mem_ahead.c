@@ -97,7 +97,6 @@ static void in_frames(void)
 {
 	struct annex_space_opts opts = {.device = 4 * MIB,
 					.frames = annex_gpu_memory_host()->frames};
-	struct annex_move *m;
 	struct mem_rig r;
 	char *p;
 
@@ -106,8 +105,7 @@ static void in_frames(void)
 	wait_kept(&r, MIB);
 	p = any(&r, MIB);
 	CU_ASSERT_EQUAL(annex_hold(r.space, p), 0);
-	CU_ASSERT_EQUAL_FATAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	mem_fetch(&r, p, MIB);
 	memset(p, 1, MIB);
 	CU_ASSERT_EQUAL(mem_stats(&r).device, MIB);
 	CU_ASSERT_EQUAL(annex_let_go(r.space, p), 0);

@@ -181,15 +181,13 @@ static void prefetched_stays(void)
 static void held_is_not_saved(void)
 {
 	struct annex_space_opts opts = {.device = MIB, .host = MIB, .frames = host()};
-	struct annex_move *m;
 	struct mem_rig r;
 	char *p;
 
 	mem_rig_open(&r, NULL, opts);
 	p = mem_alloc(&r, "p", 8192);
 	CU_ASSERT_EQUAL(take(&r, p, 8192), 0);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 8192, ANNEX_TIER_HOST, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EBUSY);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, 8192, ANNEX_TIER_HOST), -EBUSY);
 	CU_ASSERT_EQUAL(let_go(&r, p), 0);
 	mem_evict(&r, p, 8192, ANNEX_TIER_HOST);
 	CU_ASSERT_EQUAL(annex_space_resize(r.space, MIB + 1), 0);
@@ -263,7 +261,6 @@ static void bad_open(struct mem_rig *r, struct bad_gpu *bad, uint32_t left)
 static void no_memory(void)
 {
 	uint32_t frames = (uint32_t)(MIB / host()->bytes);
-	struct annex_move *m;
 	struct bad_gpu bad;
 	struct mem_rig r;
 	char *p, *q;
@@ -273,8 +270,7 @@ static void no_memory(void)
 	q = mem_alloc(&r, "q", MIB);
 	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
 	memset(p, 7, MIB);
-	CU_ASSERT_EQUAL(annex_prefetch(r.space, q, MIB, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
+	CU_ASSERT_EQUAL(mem_try_fetch(&r, q, MIB), -ENOMEM);
 	CU_ASSERT_EQUAL(let_go(&r, p), 0);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
 	/* Its frames idle, and are all that there is. */
@@ -283,8 +279,7 @@ static void no_memory(void)
 	CU_ASSERT_EQUAL(q[MIB - 1], 0);
 	CU_ASSERT_EQUAL(let_go(&r, q), 0);
 	/* The copies below stay valid. */
-	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOMEM);
+	CU_ASSERT_EQUAL(mem_try_fetch(&r, p, MIB), -ENOMEM);
 	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);
 	annex_space_trim(r.space);
 	CU_ASSERT_EQUAL(bad.left, frames);
@@ -297,7 +292,6 @@ static void no_memory(void)
 
 static void wrong_copies(void)
 {
-	struct annex_move *m;
 	struct bad_gpu bad;
 	struct mem_rig r;
 	char *p;
@@ -309,8 +303,7 @@ static void wrong_copies(void)
 	CU_ASSERT_EQUAL(let_go(&r, p), 0);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
 	annex_atomic_store(&bad.flips, 1, ANNEX_RELAXED);
-	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EILSEQ);
+	CU_ASSERT_EQUAL(mem_try_fetch(&r, p, MIB), -EILSEQ);
 	annex_atomic_store(&bad.flips, 0, ANNEX_RELAXED);
 	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
 	CU_ASSERT(p[0] == 7 && p[MIB - 1] == 7);

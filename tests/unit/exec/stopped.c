@@ -124,8 +124,7 @@ static void exec_child(void)
 	void *p;
 
 	mem_rig_open(&r, SLOW, (struct annex_space_opts){.device = MIB});
-	p = mem_alloc(&r, "p", MIB / 4);
-	memset(p, 1, MIB / 4);
+	p = mem_filled(&r, "p", MIB / 4, 1);
 	mem_evict(&r, p, MIB / 4, ANNEX_TIER_SSD);
 	k.use.ptr = p;
 	if (!annex_exec_create(r.space, &opts, &k.e) && !annex_exec_begin(k.e))

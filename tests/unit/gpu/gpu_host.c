@@ -47,7 +47,7 @@ static uint64_t *make_file(char *path, char *uri, size_t size)
 	CU_ASSERT_FATAL(words != NULL);
 	for (unsigned int i = 0; i < WORDS; i++)
 		words[i] = random_next(&seed);
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(write(fd, words, DATA), DATA);
@@ -72,7 +72,7 @@ static bool file_is(const char *path, const uint64_t *words)
 /* Reads and writes through a small cache, and the contents of the file in the end. */
 static void reference_with(const struct annex_gpu_opts *opts, const char *serve)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 	uint64_t *words = make_file(path, uri, sizeof(uri) - 20), seed = random_seed("ops");
 	struct annex_gpu_context *ctx;
 	struct annex_gpu_stats stats;
@@ -149,18 +149,14 @@ static void threads(void)
 	struct annex_gpu_opts opts = {.bytes = 16 * 4096, .queues = 2, .depth = 8};
 	struct annex_gpu_context *ctx = open_on("mem:1M", &opts);
 	struct adder t[THREADS];
-	pthread_t thread[THREADS];
 	struct annex_gpu_array a = words_of(ctx);
 
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_dev_uri(annex_gpu_dev(ctx)), "serve=busy"));
-	for (unsigned int i = 0; i < THREADS; i++) {
+	for (unsigned int i = 0; i < THREADS; i++)
 		t[i] = (struct adder){.a = a, .seed = random_seed("add")};
-		CU_ASSERT_FATAL(!pthread_create(&thread[i], NULL, add, &t[i]));
-	}
-	for (unsigned int i = 0; i < THREADS; i++) {
-		pthread_join(thread[i], NULL);
+	unit_threads(THREADS, add, t, sizeof(*t));
+	for (unsigned int i = 0; i < THREADS; i++)
 		CU_ASSERT_EQUAL(t[i].failed, 0);
-	}
 	for (unsigned int i = 0; i < 64; i++) {
 		uint64_t sum = 0, got = 0;
 

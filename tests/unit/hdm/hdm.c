@@ -87,10 +87,9 @@ static void data_of_others(void)
 {
 	static const char precious[] = "precious";
 	char uri[RIG_URI], back[sizeof(precious)];
-	int fd = memfd_create("annex-test", MFD_CLOEXEC);
+	int fd = unit_memfd(RANGE, NULL);
 	struct annex_hdm *h;
 
-	CU_ASSERT_EQUAL_FATAL(ftruncate(fd, (off_t)RANGE), 0);
 	CU_ASSERT_EQUAL(pwrite(fd, precious, sizeof(precious), 9000), sizeof(precious));
 	snprintf(uri, sizeof(uri), "shm:/proc/self/fd/%d", fd);
 	refused(uri, -EILSEQ);
@@ -524,12 +523,11 @@ static void large_ranges(void)
 	} large[] = {{20ull << 30, 8192}, {300ull << 30, 128 << 10}};
 
 	for (unsigned int i = 0; i < 2; i++) {
-		int fd = memfd_create("annex-test", MFD_CLOEXEC);
+		int fd = unit_memfd(large[i].bytes, NULL);
 		struct annex_hdm_info info;
 		struct annex_hdm *h = NULL;
 		char uri[RIG_URI], *p, *q;
 
-		CU_ASSERT_EQUAL_FATAL(ftruncate(fd, (off_t)large[i].bytes), 0);
 		snprintf(uri, sizeof(uri), "shm:/proc/self/fd/%d", fd);
 		CU_ASSERT_EQUAL_FATAL(annex_hdm_open(uri, NULL, &h), 0);
 		annex_hdm_get_info(h, &info);
@@ -569,15 +567,11 @@ static void *maps_memory(void *arg)
  */
 static void beside_others_mappings(void)
 {
-	const char *dir = getenv("TMPDIR");
-	char path[PATH_MAX], uri[PATH_MAX + 64];
+	char path[UNIT_PATH], uri[UNIT_PATH + 64];
 	pthread_t threads[OTHERS];
 	uint32_t stop = 0;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/annex-range-XXXXXX", dir ? dir : P_tmpdir);
-	fd = mkstemp(path);
-	CU_ASSERT_FATAL(fd >= 0);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "shm:%s?size=%llu", path, RANGE);
 	for (unsigned int i = 0; i < OTHERS; i++)
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, maps_memory, &stop), 0);
@@ -591,7 +585,6 @@ static void beside_others_mappings(void)
 	for (unsigned int i = 0; i < OTHERS; i++)
 		pthread_join(threads[i], NULL);
 	unlink(path);
-	close(fd);
 }
 
 UNIT_SUITE(hdm, {"published", published}, {"behind a dma-buf", behind_a_dmabuf},

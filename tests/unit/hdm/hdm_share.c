@@ -160,7 +160,6 @@ static void *one_of_many(void *arg)
 static void many_threads(void)
 {
 	struct crowd c = {.seed = random_seed("threads")};
-	pthread_t threads[THREADS];
 	struct annex_hdm_usage u;
 	struct hdm_rig r;
 	void *all;
@@ -168,10 +167,7 @@ static void many_threads(void)
 	hdm_rig_open(&r, RANGE, "");
 	CU_ASSERT_EQUAL_FATAL(annex_hdm_get_usage(r.h, &u), 0);
 	c.h = r.h;
-	for (unsigned int i = 0; i < THREADS; i++)
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, one_of_many, &c), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	unit_threads(THREADS, one_of_many, &c, 0);
 	CU_ASSERT_EQUAL(c.bad, 0);
 	CU_ASSERT_EQUAL(annex_hdm_alloc(r.h, u.free, 0, NULL, &all), 0);
 	hdm_rig_close(&r);
@@ -482,7 +478,7 @@ static void not_after_fork(void)
 static void made_by_all_at_once(void)
 {
 	for (int round = 0; round < 20; round++) {
-		int fd = memfd_create("annex-test", MFD_CLOEXEC);
+		int fd = unit_memfd(0, NULL);
 		char uri[RIG_URI];
 		pid_t children[4];
 		struct annex_hdm *h;

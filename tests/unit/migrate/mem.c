@@ -87,8 +87,7 @@ static void clean_ones_are_not_written(void)
 	char *p;
 
 	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = 4 * MIB});
-	p = mem_alloc(&r, "p", MIB);
-	memset(p, 1, MIB);
+	p = mem_filled(&r, "p", MIB, 1);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
 	mem_fetch(&r, p, MIB);
 	CU_ASSERT_EQUAL(p[5000], 1);
@@ -168,16 +167,13 @@ static void nothing_hangs(void)
 
 static void devices_that_fail(void)
 {
-	struct annex_move *m;
 	struct mem_rig r;
 	char *p;
 
 	mem_rig_open(&r, "mem:4M?fault=error,op=write,count=2&fault=error,op=read,count=1",
 		     (struct annex_space_opts){.device = 2 * MIB});
-	p = mem_alloc(&r, "victim", MIB);
-	memset(p, 7, MIB);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, MIB, ANNEX_TIER_SSD, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	p = mem_filled(&r, "victim", MIB, 7);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, MIB, ANNEX_TIER_SSD), -EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "victim"));
 	/* Pages that could not be written are still there. */
 	all_are(p, MIB, 7);
@@ -197,11 +193,9 @@ static void one_bad_block(void)
 
 	mem_rig_open(&r, "mem:4M?fault=error,op=read,lba=80,blocks=1,count=0",
 		     (struct annex_space_opts){.device = 2 * MIB});
-	p = mem_alloc(&r, "scratched", MIB);
-	memset(p, 5, MIB);
+	p = mem_filled(&r, "scratched", MIB, 5);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
-	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	CU_ASSERT_EQUAL(mem_try_fetch(&r, p, MIB), -EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "scratched"));
 	/* The rest comes; a move that has failed does not go on, so it is asked for again. */
 	for (unsigned int i = 0; i < MIB; i += 4096) {
@@ -241,18 +235,14 @@ static void freed_twice(void)
 
 static void what_is_held_stays(void)
 {
-	struct annex_move *m;
 	struct mem_rig r;
 	char *p, *q;
 
 	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = MIB});
-	p = mem_alloc(&r, "held", MIB / 2);
-	memset(p, 1, MIB / 2);
+	p = mem_filled(&r, "held", MIB / 2, 1);
 	CU_ASSERT_EQUAL(annex_hold(r.space, p), 0);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, MIB / 2, ANNEX_TIER_SSD, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EBUSY);
-	q = mem_alloc(&r, "other", 2 * MIB);
-	memset(q, 2, 2 * MIB);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, MIB / 2, ANNEX_TIER_SSD), -EBUSY);
+	q = mem_filled(&r, "other", 2 * MIB, 2);
 	for (unsigned int i = 0; i < MIB / 2; i += 4096) {
 		struct annex_mem_page page;
 
@@ -275,10 +265,8 @@ static void held_zeroes_come(void)
 	p = mem_alloc(&r, "p", MIB / 2);
 	do {
 		struct annex_space_stats stats;
-		struct annex_move *m;
 
-		CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB / 2, 0, &m), 0);
-		CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+		mem_fetch(&r, p, MIB / 2);
 		annex_space_get_stats(r.space, &stats);
 		CU_ASSERT_EQUAL(stats.device, held || r.space->user_only ? MIB / 2 : 0);
 		held = !held;
@@ -308,11 +296,9 @@ static void freed_while_it_waits(void)
 	char *p, *q;
 
 	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = MIB});
-	p = mem_alloc(&r, "p", MIB);
-	memset(p, 1, MIB);
+	p = mem_filled(&r, "p", MIB, 1);
 	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
-	q = mem_alloc(&r, "q", MIB * 3 / 4);
-	memset(q, 2, MIB * 3 / 4);
+	q = mem_filled(&r, "q", MIB * 3 / 4, 2);
 	CU_ASSERT_EQUAL(annex_hold(r.space, q), 0);
 	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, MIB, 0, &m), 0);
 	CU_ASSERT_EQUAL(annex_move_wait(m, 50), -ETIMEDOUT);
@@ -332,8 +318,7 @@ static void completions_get_lost(void)
 		annex_store_open("mem:4M?fault=lose,op=write,after=1", &few, &r.stores[0]), 0);
 	opts.stores = r.stores;
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
-	p = mem_alloc(&r, "p", MIB);
-	memset(p, 3, MIB);
+	p = mem_filled(&r, "p", MIB, 3);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct annex_move *m;
 		int err;
@@ -349,15 +334,12 @@ static void completions_get_lost(void)
 
 static void full_storage(void)
 {
-	struct annex_move *m;
 	struct mem_rig r;
 	char *p;
 
 	mem_rig_open(&r, "mem:1M", (struct annex_space_opts){.device = 4 * MIB});
-	p = mem_alloc(&r, "large", 3 * MIB);
-	memset(p, 9, 3 * MIB);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 3 * MIB, ANNEX_TIER_SSD, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOSPC);
+	p = mem_filled(&r, "large", 3 * MIB, 9);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, 3 * MIB, ANNEX_TIER_SSD), -ENOSPC);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "large"));
 	CU_ASSERT_EQUAL(mem_stats(&r).stored, MIB);
 	all_are(p, 3 * MIB, 9);
@@ -427,8 +409,7 @@ static void locked_memory(void)
 	char *p;
 
 	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = 2 * MIB});
-	p = mem_alloc(&r, "p", 64 << 10);
-	memset(p, 1, 64 << 10);
+	p = mem_filled(&r, "p", 64 << 10, 1);
 	CU_ASSERT_EQUAL(mlock(p, 64 << 10), 0);
 	mem_evict(&r, p, 64 << 10, ANNEX_TIER_SSD);
 	CU_ASSERT_EQUAL(mem_stats(&r).device, 0);
@@ -446,8 +427,7 @@ static void places_are_used_again(void)
 
 	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = MIB, .size = 2 * MIB});
 	for (unsigned int i = 0; i < N; i++) {
-		p[i] = mem_alloc(&r, NULL, 64);
-		memset(p[i], 1, 64);
+		p[i] = mem_filled(&r, NULL, 64, 1);
 	}
 	CU_ASSERT_EQUAL(annex_alloc(r.space, NULL, 64, &q), -ENOSPC);
 	for (unsigned int i = 0; i < N; i++)
@@ -547,8 +527,7 @@ static void kept_pages_make_room(void)
 	memset(p, 1, 3 * MIB / 2);
 	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
 	out = mem_stats(&r).out;
-	q = mem_alloc(&r, "q", 3 * MIB / 2);
-	memset(q, 2, 3 * MIB / 2);
+	q = mem_filled(&r, "q", 3 * MIB / 2, 2);
 	CU_ASSERT_EQUAL(mem_stats(&r).out, out);
 	CU_ASSERT(mem_stats(&r).kept <= MIB / 2);
 	CU_ASSERT_EQUAL(annex_free(r.space, q), 0);

@@ -58,8 +58,7 @@ static void live_until_killed(const char *uri, uint64_t state, int fd)
 
 	open_on(&r, uri, (struct annex_space_opts){.device = MIB, .host = MIB / 4});
 	for (unsigned int i = 0; i < TENSORS; i++) {
-		p[i] = mem_alloc(&r, "mortal", 200000);
-		memset(p[i], (int)i, 200000);
+		p[i] = mem_filled(&r, "mortal", 200000, i);
 	}
 	for (;;) {
 		char *t = p[random_next(&state) % TENSORS];
@@ -109,8 +108,7 @@ static void all_is_free(const char *uri)
 	char *p;
 
 	open_on(&r, uri, (struct annex_space_opts){.device = STORE + MIB});
-	p = mem_alloc(&r, "all", STORE);
-	memset(p, 77, STORE);
+	p = mem_filled(&r, "all", STORE, 77);
 	mem_evict(&r, p, STORE, ANNEX_TIER_SSD);
 	CU_ASSERT_EQUAL(mem_stats(&r).stored, STORE);
 	mem_fetch(&r, p, STORE);
@@ -143,7 +141,6 @@ static void killed_at_any_moment(void)
 /* It does not fit: the move says so and names it, and all of it can be read. @mounted: or NULL. */
 static void fills(const char *uri, const char *mounted)
 {
-	struct annex_move *m;
 	struct mem_rig r;
 	uint64_t bytes = 3 * MIB;
 	uint8_t *p;
@@ -155,16 +152,14 @@ static void fills(const char *uri, const char *mounted)
 	p = mem_alloc(&r, "too much", bytes);
 	for (uint64_t i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(i >> 12);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -ENOSPC);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, bytes, ANNEX_TIER_SSD), -ENOSPC);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "too much"));
 	for (uint64_t i = 0; i < bytes; i += 512)
 		if (p[i] != (uint8_t)(i >> 12))
 			CU_FAIL("a full disk loses data");
 	/* Of what the disk has given, nothing is lost: it takes as much again. */
 	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
-	p = mem_alloc(&r, "little", MIB / 4);
-	memset(p, 3, MIB / 4);
+	p = mem_filled(&r, "little", MIB / 4, 3);
 	mem_evict(&r, p, MIB / 4, ANNEX_TIER_SSD);
 	CU_ASSERT_EQUAL(p[MIB / 4 - 1], 3);
 	mem_rig_close(&r);
@@ -208,8 +203,7 @@ static void one_of_many(const char *op, unsigned int bad_in)
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
 	for (unsigned int i = 0; i < 40; i++) {
 		snprintf(name, sizeof(name), "number %u.", i);
-		p[i] = mem_alloc(&r, name, 4096);
-		memset(p[i], (int)i, 4096);
+		p[i] = mem_filled(&r, name, 4096, i);
 	}
 	for (unsigned int way = 0; way < 2; way++) {
 		for (unsigned int i = 0; i < 40; i++)

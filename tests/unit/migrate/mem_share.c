@@ -164,17 +164,12 @@ static uint64_t most_resident(struct mem_rig *r, uint64_t *state, uint64_t step,
 static void resident_memory(void)
 {
 	uint64_t state = random_seed("resident memory"), before;
-	const char *tmp = getenv("TMPDIR");
-	char path[300], uri[400];
+	char path[UNIT_PATH], uri[400];
 	struct mem_rig r = {0};
-	int fd;
 
 	if (shadowed)
 		return;
-	snprintf(path, sizeof(path), "%s/annex-mem.XXXXXX", tmp ? tmp : "/tmp");
-	fd = mkstemp(path);
-	CU_ASSERT_FATAL(fd >= 0);
-	close(fd);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=%llu", path, ALL + TIER);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct annex_space_opts opts = {
@@ -243,7 +238,7 @@ static void storage_is_ones_own(void)
 	char path[64], uri[128], go;
 	pid_t child;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=2M", path);
 	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, &half, &a), 0);
 	CU_ASSERT_EQUAL(annex_store_open(uri, NULL, &c), -EBUSY);

@@ -152,8 +152,7 @@ static void touch_lost(void)
 
 	mem_rig_open(&r, "mem:16M?fault=error,op=read,count=0",
 		     (struct annex_space_opts){.device = MIB});
-	p = mem_alloc(&r, "lost", HALF);
-	memset(p, 1, HALF);
+	p = mem_filled(&r, "lost", HALF, 1);
 	mem_evict(&r, p, HALF, ANNEX_TIER_SSD);
 	must(!p[PAGE]);
 }
@@ -489,8 +488,7 @@ static void touch_in_pieces(void)
 		     (struct annex_space_opts){
 			     .device = 7 * MIB, .fault_bytes = PAGE, .checksum = true});
 	p = mem_alloc(&r, "p", bytes);
-	held = mem_alloc(&r, "held", HALF);
-	memset(held, 1, HALF);
+	held = mem_filled(&r, "held", HALF, 1);
 	must(!annex_hold(r.space, held));
 	use_up_mappings(60);
 	for (unsigned int i = 0; i < 10000; i++) {

@@ -259,13 +259,13 @@ static void move_unmapped(struct mem_rig *r)
 static void unmapped_meanwhile(void)
 {
 	struct annex_space_opts opts = {.device = 4 * MIB, .n_stores = 1};
-	char path[HOST_PATH], uri[HOST_PATH + 32];
+	char path[UNIT_PATH], uri[UNIT_PATH + 32];
 	struct mem_rig r = {0};
 
 	mem_rig_open(&r, "mem:8M", opts);
 	move_unmapped(&r);
 	memset(&r, 0, sizeof(r));
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=8M", path);
 	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, NULL, &r.stores[0]), 0);
 	opts.stores = r.stores;

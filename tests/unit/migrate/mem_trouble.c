@@ -107,7 +107,6 @@ static bool ends(void (*run)(void *arg), void *arg)
 /* One write fails, once: later tensors get room nevertheless. */
 static void one_failed_write(void)
 {
-	struct annex_move *m;
 	char *kept, *failed, *later;
 	struct mem_rig r;
 
@@ -116,8 +115,7 @@ static void one_failed_write(void)
 	kept = made_of(&r, "kept", HALF, 1);
 	mem_evict(&r, kept, HALF, ANNEX_TIER_SSD);
 	failed = made_of(&r, "failed", HALF, 2);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, failed, HALF, ANNEX_TIER_SSD, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, failed, HALF, ANNEX_TIER_SSD), -EIO);
 	later = made_of(&r, "later", HALF, 3);
 	mem_fetch(&r, kept, HALF);
 	all_are(kept, HALF, 1);
@@ -154,7 +152,6 @@ static void clean_ones_leave(void)
 /* A tensor that gets no room has the error of the failed eviction, which names that tensor. */
 static void the_culprit_is_named(void)
 {
-	struct annex_move *m;
 	char *wanted, *stuck;
 	struct mem_rig r;
 
@@ -163,8 +160,7 @@ static void the_culprit_is_named(void)
 	wanted = made_of(&r, "wanted", HALF, 1);
 	mem_evict(&r, wanted, HALF, ANNEX_TIER_SSD);
 	stuck = made_of(&r, "stuck", MIB, 2);
-	CU_ASSERT_EQUAL(annex_prefetch(r.space, wanted, HALF, 0, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	CU_ASSERT_EQUAL(mem_try_fetch(&r, wanted, HALF), -EIO);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "wanted"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "stuck"));
 	all_are(stuck, MIB, 2);
@@ -233,16 +229,7 @@ static void touched_beside_held(void)
 	mem_rig_close(&r);
 }
 
-static unsigned int complaints;
-
 /* In whatever thread there is something to be said. */
-static void count_complaints(void *ctx, enum annex_log_level level, const char *text)
-{
-	(void)ctx;
-	if (level == ANNEX_LOG_WARNING && strstr(text, "beyond"))
-		annex_atomic_add(&complaints, 1u, ANNEX_RELAXED); /* read when all is written */
-}
-
 /* More is held than the device tier is to have: it is said, and counted, and ends. */
 static void more_is_held(void)
 {
@@ -250,8 +237,7 @@ static void more_is_held(void)
 	struct mem_rig r;
 	char *p;
 
-	complaints = 0;
-	annex_set_log(count_complaints, NULL);
+	unit_log_begin(UNIT_LOG(WARNING), "beyond");
 	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = MIB});
 	p = mem_alloc(&r, "large", 2 * MIB);
 	memset(p, 1, MIB);
@@ -266,8 +252,7 @@ static void more_is_held(void)
 	CU_ASSERT(mem_stats(&r).device <= MIB);
 	all_are(p, 2 * MIB, 1);
 	mem_rig_close(&r);
-	annex_set_log(NULL, NULL);
-	CU_ASSERT_EQUAL(complaints, 1);
+	CU_ASSERT_EQUAL(unit_log_end(), 1);
 }
 
 static void destroy(void *space)
@@ -304,8 +289,7 @@ static void touched_before_it_leaves(void)
 		 (struct annex_store_opts){.write_rate = 4e6, .depth = 1},
 		 (struct annex_space_opts){.device = 2 * bytes});
 	p = made_of(&r, "p", bytes, 1);
-	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, &m), 0);
-	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), -EIO);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, bytes, ANNEX_TIER_SSD), -EIO);
 	CU_ASSERT_EQUAL(mem_stats(&r).device, bytes);
 	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, bytes, ANNEX_TIER_SSD, &m), 0);
 	p[bytes - 1] = 2;

@@ -202,11 +202,9 @@ static void reference_4096(void)
 
 static void reference_file(void)
 {
-	char path[] = "/tmp/annex-unit-XXXXXX", uri[128];
-	int fd = mkstemp(path);
+	char path[UNIT_PATH], uri[UNIT_PATH + 64];
 
-	CU_ASSERT_FATAL(fd >= 0);
-	close(fd);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&block=512", path);
 	against_reference(uri, 512);
 	snprintf(uri, sizeof(uri), "file:%s?block=512&direct=0&serve=thread", path);
@@ -378,7 +376,6 @@ struct reader {
 	struct fixture *f;
 	unsigned int id;
 	unsigned int good, bad, wrong;
-	pthread_t thread;
 };
 
 static void *reader(void *arg)
@@ -421,12 +418,10 @@ static void read_through_resets(void)
 	CU_ASSERT_EQUAL(annex_dev_inject(f.dev, &fault), 0);
 	fault.after = 1000;
 	CU_ASSERT_EQUAL(annex_dev_inject(f.dev, &fault), 0);
-	for (unsigned int i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < 8; i++)
 		readers[i] = (struct reader){.f = &f, .id = i};
-		CU_ASSERT_FATAL(!pthread_create(&readers[i].thread, NULL, reader, &readers[i]));
-	}
+	unit_threads(8, reader, readers, sizeof(*readers));
 	for (unsigned int i = 0; i < 8; i++) {
-		pthread_join(readers[i].thread, NULL);
 		CU_ASSERT_EQUAL(readers[i].wrong, 0);
 		CU_ASSERT(readers[i].good > 200);
 	}
@@ -461,7 +456,6 @@ struct sleeper {
 	uint64_t token;
 	uint64_t deadline;
 	int rc;
-	pthread_t thread;
 };
 
 static void *sleep_on(void *arg)
@@ -495,10 +489,8 @@ static void mark_left_behind(void)
 		for (unsigned int k = 0; k < 3; k++) {
 			s[k] = (struct sleeper){.qp = annex_dev_qp(f.dev), .token = tokens[k]};
 			s[k].deadline = annex_deadline_ms(k < 2 ? 50 + 50 * k : 20000);
-			CU_ASSERT_FATAL(!pthread_create(&s[k].thread, NULL, sleep_on, &s[k]));
 		}
-		for (unsigned int k = 0; k < 3; k++)
-			pthread_join(s[k].thread, NULL);
+		unit_threads(3, sleep_on, s, sizeof(*s));
 		CU_ASSERT_EQUAL(s[0].rc, -ETIMEDOUT);
 		CU_ASSERT_EQUAL(s[1].rc, -ETIMEDOUT);
 		CU_ASSERT_EQUAL(s[2].rc, 0);

@@ -15,14 +15,6 @@
 #include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 
-static unsigned int said;
-
-static void count_buffered(void *ctx, enum annex_log_level level, const char *line)
-{
-	(void)ctx;
-	said += level == ANNEX_LOG_INFO && strstr(line, "buffered");
-}
-
 static int try_file(const char *path, const char *params)
 {
 	char uri[512];
@@ -35,25 +27,23 @@ static int try_file(const char *path, const char *params)
 static void no_direct(void)
 {
 	int fd = memfd_create("annex-emu", MFD_CLOEXEC | MFD_HUGETLB);
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct stat st;
 
 	if (fd < 0) /* a kernel without huge pages */
 		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	said = 0;
-	annex_set_log(count_buffered, NULL);
+	unit_log_begin(UNIT_LOG(INFO), "buffered");
 	CU_ASSERT_EQUAL(try_file(path, "?size=2M&direct=0"), 0);
-	CU_ASSERT_EQUAL(said, 0);
+	CU_ASSERT_EQUAL(unit_log_lines(), 0);
 	CU_ASSERT_EQUAL(ftruncate(fd, 0), 0);
 	CU_ASSERT_EQUAL(try_file(path, "?size=2M&direct=1"), -EOPNOTSUPP);
 	CU_ASSERT(strstr(annex_last_error(), "use direct=0") != NULL);
-	CU_ASSERT_EQUAL(said, 0);
+	CU_ASSERT_EQUAL(unit_log_lines(), 0);
 	CU_ASSERT_EQUAL(fstat(fd, &st), 0);
 	CU_ASSERT_EQUAL(st.st_size, 0); /* as it was */
 	CU_ASSERT_EQUAL(try_file(path, "?size=2M"), 0);
-	CU_ASSERT_EQUAL(said, 1);
-	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(unit_log_end(), 1);
 	close(fd);
 }
 
@@ -108,12 +98,12 @@ static void first_block(void)
 	static const int errors[] = {-EIO, -EAGAIN, -ENOMEM};
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC); /* EIO, as nothing is at 0 */
 	struct emu_align align = {1, 1};
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(__real_annex_emu_direct_find(fd, &align), -EIO);
 	close(fd);
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		found = errors[i];

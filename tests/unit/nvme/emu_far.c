@@ -28,7 +28,7 @@ struct far {
 	uint32_t calls, moves;
 	int fails;          /* with this errno, while not 0 */
 	uint32_t fail_call; /* the call of this number does, from 1 */
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 };
 
 static int copy(void *ctx, const struct annex_far_move *moves, unsigned int n)
@@ -78,7 +78,7 @@ static void far_open(struct far *f, const char *kind, const char *more)
 
 	memset(f, 0, sizeof(*f));
 	if (strcmp(kind, "mem:")) {
-		host_tmpfile(f->path);
+		unit_tmpfile(f->path);
 		snprintf(uri, sizeof(uri), "file:%s?size=%u&block=512%s", f->path, MEDIUM_BYTES,
 			 more);
 	} else {

@@ -11,6 +11,13 @@
 #include "tests/unit/unit.h"
 
 #define ON_FILE 1
+/* A test that runs on memory and on a file. */
+#define ON_BOTH(name)                                                                              \
+	static void name(void)                                                                     \
+	{                                                                                          \
+		name##_on(0);                                                                      \
+		name##_on(ON_FILE);                                                                \
+	}
 
 /* With @fault as in a URI, or "". */
 static void open_with(struct host *h, char *path, int on_file, const char *fault)
@@ -19,7 +26,7 @@ static void open_with(struct host *h, char *path, int on_file, const char *fault
 
 	*path = '\0';
 	if (on_file)
-		host_tmpfile(path);
+		unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "%s%s?%s%s%s", on_file ? "file:" : "mem:1M", path,
 		 on_file ? "size=1M" : "block=512", *fault ? "&fault=" : "", fault);
 	host_ready(h, uri);
@@ -42,15 +49,12 @@ static struct annex_sqe read_at(uint64_t lba, uint16_t cid, void *p)
 
 static uint16_t status_at(struct host *h, uint64_t lba, void *p)
 {
-	struct annex_sqe sqe = read_at(lba, 0, p);
-
-	return host_do(h, 1, &sqe, NULL);
+	return host_io(h, ANNEX_NVM_READ, lba, 1, p);
 }
 
 static void errors_on(int on_file)
 {
-	char path[HOST_PATH];
-	struct annex_sqe sqe;
+	char path[UNIT_PATH];
 	struct host h;
 	char *p;
 
@@ -61,25 +65,19 @@ static void errors_on(int on_file)
 	CU_ASSERT_EQUAL(status_at(&h, 11, p), 0);
 	CU_ASSERT_EQUAL(status_at(&h, 7, p), 0);
 	CU_ASSERT_EQUAL(status_at(&h, 12, p), 0);
-	sqe = host_rw(ANNEX_NVM_WRITE, 8, 1, p, NULL);
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_WRITE, 8, 1, p), 0);
 	CU_ASSERT_EQUAL(status_at(&h, 10, p), ANNEX_SC_UNRECOVERED_READ);
-	sqe = host_rw(ANNEX_NVM_READ, 7, 2, p, NULL);
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_UNRECOVERED_READ);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_READ, 7, 2, p), ANNEX_SC_UNRECOVERED_READ);
 	CU_ASSERT_EQUAL(status_at(&h, 8, p), 0);
 	close_with(&h, path);
 }
 
-static void errors(void)
-{
-	errors_on(0);
-	errors_on(ON_FILE);
-}
+ON_BOTH(errors)
 
 /* A write that fails has not changed anything; a torn one has changed its first block only. */
 static void torn_on(int on_file)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
@@ -106,16 +104,12 @@ static void torn_on(int on_file)
 	close_with(&h, path);
 }
 
-static void torn(void)
-{
-	torn_on(0);
-	torn_on(ON_FILE);
-}
+ON_BOTH(torn)
 
 /* A read that is flipped succeeds, with one bit of it wrong; the medium is as it was. */
 static void flip_on(int on_file)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
@@ -135,15 +129,11 @@ static void flip_on(int on_file)
 	close_with(&h, path);
 }
 
-static void flip(void)
-{
-	flip_on(0);
-	flip_on(ON_FILE);
-}
+ON_BOTH(flip)
 
 static void delay_on(int on_file)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
 	struct host h;
@@ -166,17 +156,13 @@ static void delay_on(int on_file)
 	close_with(&h, path);
 }
 
-static void delay(void)
-{
-	delay_on(0);
-	delay_on(ON_FILE);
-}
+ON_BOTH(delay)
 
 /* A delayed command is still in flight: its memory is in use, and abort ends it. */
 static void delay_abort(void)
 {
 	struct annex_sqe sqe;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_cqe cqe;
 	uint64_t addr = 0;
 	bool aborted = false;
@@ -203,7 +189,7 @@ static void delay_abort(void)
 static void lose_on(int on_file)
 {
 	struct annex_sqe sqe;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_cqe cqe;
 	bool aborted = true;
 	struct host h;
@@ -225,15 +211,11 @@ static void lose_on(int on_file)
 	close_with(&h, path);
 }
 
-static void lose(void)
-{
-	lose_on(0);
-	lose_on(ON_FILE);
-}
+ON_BOTH(lose)
 
 static void reorder_on(int on_file)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
 	struct host h;
@@ -253,15 +235,11 @@ static void reorder_on(int on_file)
 	close_with(&h, path);
 }
 
-static void reorder(void)
-{
-	reorder_on(0);
-	reorder_on(ON_FILE);
-}
+ON_BOTH(reorder)
 
 static void fatal_on(int on_file)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
 	struct host h;
@@ -285,15 +263,11 @@ static void fatal_on(int on_file)
 	close_with(&h, path);
 }
 
-static void fatal(void)
-{
-	fatal_on(0);
-	fatal_on(ON_FILE);
-}
+ON_BOTH(fatal)
 
 static void removal_on(int on_file)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
 	bool aborted = true;
@@ -317,16 +291,12 @@ static void removal_on(int on_file)
 	close_with(&h, path);
 }
 
-static void removal(void)
-{
-	removal_on(0);
-	removal_on(ON_FILE);
-}
+ON_BOTH(removal)
 
 /* Deleting a queue ends its held requests. */
 static void delete_ends(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
 	struct host h;
@@ -356,7 +326,7 @@ static void delete_ends(void)
 /* More commands held back than there are requests: the rest wait, and none is lost. */
 static void more_than_fit(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct annex_cqe cqe;
 	struct host h;
@@ -420,7 +390,7 @@ static void parsing(void)
 static void injecting(void)
 {
 	struct annex_fault f = {.kind = ANNEX_FAULT_ERROR, .opcode = -1, .after = 100};
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct host h;
 
 	open_with(&h, path, 0, "");

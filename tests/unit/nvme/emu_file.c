@@ -44,10 +44,10 @@ static off_t size_of(const char *path)
 
 static void growing(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct stat st;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL(try_file(path, ""), -EINVAL); /* empty */
 	CU_ASSERT(strstr(annex_last_error(), "size=") != NULL);
 	unlink(path);
@@ -71,9 +71,9 @@ static void growing(void)
 
 static void refused(void)
 {
-	char path[HOST_PATH], fifo[HOST_PATH + 8];
+	char path[UNIT_PATH], fifo[UNIT_PATH + 8];
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, 5000), 0);
 	CU_ASSERT_EQUAL(try_file(path, ""), -EINVAL);
 	CU_ASSERT(strstr(annex_last_error(), "truncate -s %512") != NULL);
@@ -108,10 +108,10 @@ static void failed_open_leaves_nothing(void)
 		"?size=1M&ns=",          "?size=1M&foo=1",     "?size=1M&ns=/no/such/place",
 		"?size=1M&ns=/dev/null",
 	};
-	char path[HOST_PATH], other[HOST_PATH], params[256];
+	char path[UNIT_PATH], other[UNIT_PATH], params[256];
 
-	host_tmpfile(path);
-	host_tmpfile(other);
+	unit_tmpfile(path);
+	unit_tmpfile(other);
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		unlink(path);
 		CU_ASSERT(try_file(path, wrong[i]) < 0);
@@ -138,28 +138,24 @@ static void failed_open_leaves_nothing(void)
 static void read_only(void)
 {
 	struct annex_dsm_range *range;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
 	ready_file(&h, path, "?readonly=1");
 	p = host_alloc(&h, 4096);
 	range = host_alloc(&h, 4096);
 	range->nlb = 1;
-	sqe = host_rw(ANNEX_NVM_WRITE, 0, 1, p, NULL);
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_READ_ONLY);
-	sqe.opcode = ANNEX_NVM_WRITE_ZEROES;
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_READ_ONLY);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_WRITE, 0, 1, p), ANNEX_SC_READ_ONLY);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_WRITE_ZEROES, 0, 1, p), ANNEX_SC_READ_ONLY);
 	sqe = host_rw(ANNEX_NVM_DSM, 0, 1, range, NULL);
 	sqe.cdw11 = ANNEX_DSM_DEALLOCATE;
 	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_READ_ONLY);
-	sqe = host_rw(ANNEX_NVM_READ, 0, 1, p, NULL);
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
-	sqe.opcode = ANNEX_NVM_FLUSH;
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_READ, 0, 1, p), 0);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_FLUSH, 0, 1, p), 0);
 	host_close(&h);
 	unlink(path);
 }
@@ -167,14 +163,14 @@ static void read_only(void)
 /* Written data arrives in the file of its namespace. */
 static void contents(void)
 {
-	char path[HOST_PATH], other[HOST_PATH], params[256], byte = 0;
+	char path[UNIT_PATH], other[UNIT_PATH], params[256], byte = 0;
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
 	int fd;
 
-	host_tmpfile(path);
-	host_tmpfile(other);
+	unit_tmpfile(path);
+	unit_tmpfile(other);
 	CU_ASSERT_EQUAL_FATAL(truncate(other, 1 << 20), 0);
 	snprintf(params, sizeof(params), "?size=1M&ns=%s", other);
 	ready_file(&h, path, params);
@@ -203,12 +199,12 @@ static void contents(void)
 /* A file that shrinks behind the proxy's back: reads past its end fail, others do not. */
 static void shrunk(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	ready_file(&h, path, "?size=64K");
 	p = host_alloc(&h, 65536);
 	CU_ASSERT_EQUAL(truncate(path, 4096), 0);
@@ -216,8 +212,7 @@ static void shrunk(void)
 	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
 	sqe = host_rw(ANNEX_NVM_READ, 0, 16, p, p + 4096);
 	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_UNRECOVERED_READ);
-	sqe = host_rw(ANNEX_NVM_COMPARE, 64, 1, p, NULL);
-	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), ANNEX_SC_UNRECOVERED_READ);
+	CU_ASSERT_EQUAL(host_io(&h, ANNEX_NVM_COMPARE, 64, 1, p), ANNEX_SC_UNRECOVERED_READ);
 	host_close(&h);
 	unlink(path);
 }
@@ -226,12 +221,12 @@ static void shrunk(void)
 static void no_space(void)
 {
 	struct rlimit old, low;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	ready_file(&h, path, "?size=64K");
 	p = host_alloc(&h, 4096);
 	CU_ASSERT_EQUAL(truncate(path, 4096), 0);
@@ -252,12 +247,12 @@ static void no_space(void)
 /* Forced unit access: it is durable when it completes. */
 static void forced(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	ready_file(&h, path, "?size=1M");
 	p = host_alloc(&h, 4096);
 	sqe = host_rw(ANNEX_NVM_WRITE, 0, 1, p, NULL);
@@ -272,13 +267,13 @@ static void forced(void)
 /* Delete a queue, reset, and close, with reads under way; nothing is written after that. */
 static void in_flight(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct annex_cqe cqe;
 	struct annex_sqe sqe;
 	struct host h;
 	char *p;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	ready_file(&h, path, "?size=4M");
 	p = host_alloc(&h, 32 * 4096);
 	for (unsigned int round = 0; round < 3; round++) {
@@ -312,42 +307,26 @@ static void in_flight(void)
 	unlink(path);
 }
 
-/* struct said - Lines of a level that have the word. */
-struct said {
-	enum annex_log_level level;
-	const char *word;
-	unsigned int times;
-};
-
-static void count_lines(void *ctx, enum annex_log_level level, const char *line)
-{
-	struct said *said = ctx;
-
-	said->times += level == said->level && strstr(line, said->word);
-}
-
 /* The program has closed the ring's descriptor: I/O fails at once, and one line tells the cause. */
 static void ring_taken(void)
 {
-	struct said said = {.level = ANNEX_LOG_WARNING, .word = "io_uring takes no more"};
 	struct annex_sqe sqe;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	int *ring, kept, other = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct host h;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	ready_file(&h, path, "?size=1M&direct=0");
 	ring = &((struct emu_file *)annex_emu_of(h.ctrl)->own)->ring.uring.ring_fd;
 	kept = dup(*ring);
 	CU_ASSERT_FATAL(kept >= 0 && other >= 0);
 	sqe = host_rw(ANNEX_NVM_READ, 0, 1, host_alloc(&h, 4096), NULL);
 	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
-	annex_set_log(count_lines, &said);
+	unit_log_begin(UNIT_LOG(WARNING), "io_uring takes no more");
 	CU_ASSERT_EQUAL(dup2(other, *ring), *ring);
 	for (unsigned int i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL) & 0x7ff, ANNEX_SC_INTERNAL);
-	CU_ASSERT_EQUAL(said.times, 1);
-	annex_set_log(NULL, NULL);
+	CU_ASSERT_EQUAL(unit_log_end(), 1);
 	CU_ASSERT_EQUAL(dup2(kept, *ring), *ring);
 	CU_ASSERT_EQUAL(host_do(&h, 1, &sqe, NULL), 0);
 	close(kept);
@@ -362,10 +341,10 @@ static void queues_not_pinned(void)
 	struct annex_dev_opts opts = {.queues = 2, .depth = 1024};
 	const struct emu_ring *ring;
 	struct annex_dev *dev;
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 	uint64_t lists;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&direct=0", path);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, &opts, &dev), 0);
 	ring = &((const struct emu_file *)annex_emu_of(dev->ctrl)->own)->ring;
@@ -393,27 +372,25 @@ int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *rin
 /* A file is served without an io_uring too, and one line says why. */
 static void by_threads(void)
 {
-	struct said said = {.level = ANNEX_LOG_WARNING, .word = "by threads, as io_uring is"};
 	static void (*const tests[])(void) = {growing,  contents, shrunk,
 					      no_space, forced,   in_flight};
 
-	annex_set_log(count_lines, &said);
+	unit_log_begin(UNIT_LOG(WARNING), "by threads, as io_uring is");
 	for (unsigned int i = 0; i < 2 * sizeof(tests) / sizeof(tests[0]); i++) {
 		refused_with = i % 2 ? -EPERM : -ENOSYS;
 		tests[i / 2]();
 	}
 	refused_with = 0;
-	annex_set_log(NULL, NULL);
-	CU_ASSERT_EQUAL(said.times, 1);
+	CU_ASSERT_EQUAL(unit_log_end(), 1);
 }
 
 /* Readers share a file, and keep writers from it, as writers keep readers. */
 static void readers(void)
 {
 	struct annex_dev *a, *b, *w;
-	char path[HOST_PATH], read[256], write[256];
+	char path[UNIT_PATH], read[256], write[256];
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
 	snprintf(write, sizeof(write), "file:%s", path);
 	snprintf(read, sizeof(read), "file:%s?readonly=1", path);
@@ -461,24 +438,23 @@ int __wrap_fcntl(int fd, int cmd, ...)
 /* A file system without locks: readers are warned and go on, a claim to write fails. */
 static void no_locks(void)
 {
-	struct said said = {.level = ANNEX_LOG_WARNING, .word = "the file system has no locks"};
 	struct annex_dev *dev;
-	char path[HOST_PATH], uri[256];
+	char path[UNIT_PATH], uri[256];
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
-	annex_set_log(count_lines, &said);
+	unit_log_begin(UNIT_LOG(WARNING), "the file system has no locks");
 	lock_errno = ENOLCK;
 	snprintf(uri, sizeof(uri), "file:%s?readonly=1", path);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &dev), 0);
-	CU_ASSERT_EQUAL(said.times, 1);
+	CU_ASSERT_EQUAL(unit_log_lines(), 1);
 	annex_dev_close(dev);
 	snprintf(uri, sizeof(uri), "file:%s", path);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &dev), 0);
 	CU_ASSERT_EQUAL(annex_dev_claim(dev, 1, 0, 1), -ENOLCK);
 	annex_dev_close(dev);
 	lock_errno = 0;
-	annex_set_log(NULL, NULL);
+	unit_log_end();
 	unlink(path);
 }
 
@@ -500,15 +476,14 @@ int __wrap_fdatasync(int fd)
 /* File systems that are read only refuse to flush. Only written files are flushed. */
 static void nothing_to_flush(void)
 {
-	struct said said = {.level = ANNEX_LOG_WARNING, .word = "writes may be lost"};
 	struct annex_sqe sqe;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct host h;
 	char *p;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, 1 << 20), 0);
-	annex_set_log(count_lines, &said);
+	unit_log_begin(UNIT_LOG(WARNING), "writes may be lost");
 	refused_with = -EPERM;
 	synced.error = EINVAL;
 	synced.times = 0;
@@ -528,8 +503,7 @@ static void nothing_to_flush(void)
 	}
 	synced.error = 0;
 	refused_with = 0;
-	annex_set_log(NULL, NULL);
-	CU_ASSERT_EQUAL(said.times, 1);
+	CU_ASSERT_EQUAL(unit_log_end(), 1);
 	unlink(path);
 }
 
@@ -597,23 +571,21 @@ static void give_up(const char *uri, char *buf, unsigned int offset)
 
 static void given_up(void)
 {
-	struct said said = {.level = ANNEX_LOG_WARNING, .word = "are never freed"};
 	const uint32_t patience = annex_emu_drain_ms;
 	char *buf = aligned_alloc(4096, 8192);
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(buf);
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&direct=0", path);
 	annex_emu_drain_ms = 20;
 	refused_with = -EPERM;
-	annex_set_log(count_lines, &said);
+	unit_log_begin(UNIT_LOG(WARNING), "are never freed");
 	give_up(uri, buf, 0);
 	give_up(uri, buf, 4);
-	annex_set_log(NULL, NULL);
 	refused_with = 0;
 	annex_emu_drain_ms = patience;
-	CU_ASSERT_EQUAL(said.times, 2);
+	CU_ASSERT_EQUAL(unit_log_end(), 2);
 	free(buf);
 	unlink(path);
 }

@@ -13,7 +13,7 @@
 #define BLOCKS 4096u /* of each namespace in these tests */
 
 struct place {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	char uri[512];
 };
 
@@ -25,7 +25,7 @@ static void on_mem(struct place *p, unsigned int block, const char *more)
 
 static void on_file(struct place *p, unsigned int block, const char *more)
 {
-	host_tmpfile(p->path);
+	unit_tmpfile(p->path);
 	snprintf(p->uri, sizeof(p->uri), "file:%s?size=%u&block=%u%s", p->path, BLOCKS * block,
 		 block, more);
 }
@@ -33,9 +33,8 @@ static void on_file(struct place *p, unsigned int block, const char *more)
 /* A file system that has neither direct I/O nor a way to zero a range. */
 static int on_memfd(struct place *p, unsigned int block)
 {
-	int fd = memfd_create("annex-emu", MFD_CLOEXEC);
+	int fd = unit_memfd(0, NULL);
 
-	CU_ASSERT_FATAL(fd >= 0);
 	snprintf(p->uri, sizeof(p->uri), "file:/proc/self/fd/%d?size=%u&block=%u", fd,
 		 BLOCKS * block, block);
 	return fd;

@@ -33,7 +33,7 @@ static void count_told(void *ctx, enum annex_log_level level, const char *line)
 /* A device whose buffer goes there and back. Return: 0, 1: it is served by threads, -1. */
 static int use_one(const char *path)
 {
-	char *buf = aligned_alloc(4096, BYTES), uri[HOST_PATH + 16];
+	char *buf = aligned_alloc(4096, BYTES), uri[UNIT_PATH + 16];
 	struct annex_io io = {.opcode = ANNEX_NVM_WRITE, .nsid = 1, .nlb = 8, .bytes = 4096};
 	struct annex_dev *dev;
 
@@ -101,7 +101,7 @@ static int in_child(int (*fn)(const char *path), const char *path, uint64_t byte
 
 static void make_file(char *path)
 {
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	CU_ASSERT_EQUAL_FATAL(truncate(path, BYTES), 0);
 	CU_ASSERT_EQUAL_FATAL(chmod(path, 0666), 0);
 }
@@ -116,7 +116,7 @@ static bool is_alone(void)
 static void any_limit(void)
 {
 	static const uint64_t limits[] = {0, 16 << 10, 64 << 10, 128 << 10, 1 << 20, 8 << 20};
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 
 	make_file(path);
 	for (unsigned int i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -144,7 +144,7 @@ static int use_twice(const char *path)
 /* The default of Debian has room for two processes of one user. */
 static void two_processes(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	int threads;
 
 	make_file(path);

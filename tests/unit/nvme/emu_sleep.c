@@ -70,10 +70,10 @@ static void bare_store_on(const char *uri)
 
 static void bare_store(void)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	bare_store_on("mem:1M?serve=busy");
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&serve=busy", path);
 	bare_store_on(uri);
 	unlink(path);
@@ -139,12 +139,12 @@ static void wake_on(const char *uri, bool lent)
 
 static void waking(void)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	wake_on("mem:1M", true);
 	wake_on("mem:1M?serve=thread", false);
 	wake_on("mem:1M?serve=busy", false);
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
 	wake_on(uri, false);
 	snprintf(uri, sizeof(uri), "file:%s?serve=thread", path);
@@ -216,12 +216,12 @@ static void removal_wakes_on(const char *uri)
 
 static void removal_wakes(void)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	removal_wakes_on("mem:1M?fault=remove");
 	removal_wakes_on("mem:1M?serve=thread&fault=remove");
 	removal_wakes_on("mem:1M?serve=busy&fault=remove");
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M&fault=remove", path);
 	removal_wakes_on(uri);
 	unlink(path);
@@ -264,7 +264,6 @@ static void *work(void *arg)
 static void crowd_on(const char *uri, unsigned int rounds)
 {
 	struct worker w[THREADS] = {{0}};
-	pthread_t threads[THREADS];
 	struct host h;
 
 	host_open(&h, uri);
@@ -275,24 +274,21 @@ static void crowd_on(const char *uri, unsigned int rounds)
 				       .buf = host_alloc(&h, 4096)};
 		CU_ASSERT_EQUAL(host_create(&h, w[i].qid, 8), 0);
 	}
+	unit_threads(THREADS, work, w, sizeof(*w));
 	for (unsigned int i = 0; i < THREADS; i++)
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, work, &w[i]), 0);
-	for (unsigned int i = 0; i < THREADS; i++) {
-		pthread_join(threads[i], NULL);
 		CU_ASSERT_EQUAL(w[i].failed, 0);
-	}
 	host_close(&h);
 }
 
 static void crowd(void)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	crowd_on("mem:1M", 2000);
 	crowd_on("mem:1M?serve=thread", 300);
 	crowd_on("mem:1M?serve=busy", 300);
 	crowd_on("mem:1M?fault=delay,us=100,after=20,count=100", 500);
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
 	crowd_on(uri, 200);
 	snprintf(uri, sizeof(uri), "file:%s?serve=thread", path);
@@ -337,10 +333,10 @@ static void mapping_on(const char *uri)
 
 static void mapping(void)
 {
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	mapping_on("mem:1M");
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=1M", path);
 	mapping_on(uri);
 	unlink(path);

@@ -155,11 +155,11 @@ static void children_of(const char *uri)
 static void children(void)
 {
 	static const char *const words[] = {"", "&serve=thread", "&serve=alone", "&direct=0"};
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 
 	children_of("mem:4M");
 	children_of("mem:4M?serve=thread");
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		snprintf(uri, sizeof(uri), "file:%s?size=4M%s", path, words[i]);
 		children_of(uri);
@@ -172,12 +172,10 @@ static void served(void)
 	struct serve_rig r;
 	char uri[128];
 
-	serve_rig_make(&r, "mem:8M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "mem:8M", "", 0);
 	CU_ASSERT_EQUAL_FATAL(serve_rig_add(&r, "a", BYTES, getuid(), 0, 0), 0);
 	children_of(serve_rig_uri(&r, "a", uri));
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 #define GPU_LINES 64u /* of which a context holds 16, all dirty */
@@ -244,10 +242,10 @@ static void gpu_contexts(void)
 {
 	static int (*const acts[])(struct fixture *) = {NULL, gpu_use, gpu_give_back,
 							gpu_use_and_give_back};
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 	struct fixture f;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	for (unsigned int i = 0; i < 4 * sizeof(acts) / sizeof(acts[0]); i++) {
 		snprintf(uri, sizeof(uri), "file:%s?size=256K", path);
 		gpu_begin(&f, i & 1 ? uri : "mem:256K", i & 2);
@@ -261,12 +259,12 @@ static void gpu_contexts(void)
 static void programs(void)
 {
 	char *argv[] = {(char *)"true", NULL};
-	char path[HOST_PATH], uri[512];
+	char path[UNIT_PATH], uri[512];
 	struct fixture f;
 	int status = 0;
 	pid_t pid;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	snprintf(uri, sizeof(uri), "file:%s?size=4M", path);
 	begin(&f, uri);
 	CU_ASSERT_EQUAL_FATAL(posix_spawnp(&pid, "true", NULL, NULL, argv, environ), 0);

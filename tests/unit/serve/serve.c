@@ -116,8 +116,7 @@ static void agree(const char *device, const struct annex_provider *memory, const
 	struct model a, b;
 	char uri[128];
 
-	serve_rig_make(&r, device);
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, device, "", 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", 8 * MIB, getuid(), getgid(), 0600), 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "b", 4 * MIB, getuid(), getgid(), 0600), 0);
 	serve_rig_uri(&r, "a", uri);
@@ -135,8 +134,7 @@ static void agree(const char *device, const struct annex_provider *memory, const
 		CU_ASSERT_EQUAL(told.copied, told.moved);
 	model_close(&a);
 	model_close(&b);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static void in_place(void)
@@ -165,8 +163,7 @@ static void names(void)
 	char name[ANNEX_SERVE_NAME + 8];
 	struct serve_rig r;
 
-	serve_rig_make(&r, "mem:512M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "mem:512M", "", 0);
 	for (unsigned int c = 1; c < 256; c++) {
 		for (unsigned int at = 0; at < 2; at++) {
 			bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -185,16 +182,14 @@ static void names(void)
 	name[ANNEX_SERVE_NAME - 1] = 0;
 	CU_ASSERT_EQUAL(serve_rig_add(&r, name, 4096, 0, 0, 0600), 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, name, 4096, 0, 0, 0600), -EEXIST);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static void sizes(void)
 {
 	struct serve_rig r;
 
-	serve_rig_make(&r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "mem:16M", "", 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", 0, 0, 0, 0600), -EINVAL);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", 100, 0, 0, 0600), -EINVAL);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", 512, 0, 0, 0777), -EINVAL);
@@ -205,8 +200,7 @@ static void sizes(void)
 	CU_ASSERT_EQUAL(annex_serve_remove(r.path, "b"), -ENOENT);
 	CU_ASSERT_EQUAL(annex_serve_remove(r.path, "a"), 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "b", 512, 0, 0, 0600), 0);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* No client reads the data of a removed part. */
@@ -219,9 +213,7 @@ static void zeroed(void)
 	char uri[128];
 	int err;
 
-	serve_rig_make(&r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
-	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, getuid(), getgid(), 0600), 0);
+	serve_rig_open(&r, "mem:16M", "a", MIB);
 	model_open(&m, serve_rig_uri(&r, "a", uri), annex_provider_shared(), MIB);
 	memset(m.buf, 'x', 4096);
 	io.addr = m.addr;
@@ -242,8 +234,7 @@ static void zeroed(void)
 	CU_ASSERT_EQUAL(annex_dev_io(m.dev, &io, 1, NULL), 0);
 	CU_ASSERT_EQUAL(memcmp(m.buf, m.want, 4096), 0);
 	model_close(&m);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static void write_table(const struct serve_rig *r, const char *header, const char *lines)
@@ -299,8 +290,7 @@ static void tables(void)
 	struct annex_serve_part told;
 	struct serve_rig r;
 
-	serve_rig_make(&r, "file");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "file", "", 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, 17, 18, 0640), 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "b", MIB, 1, 2, 0600), 0);
 	serve_rig_stop(&r);
@@ -321,8 +311,7 @@ static void tables(void)
 	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
 	CU_ASSERT(serve_rig_part(&r, "b", &told));
 	CU_ASSERT(told.bytes == 512 && told.weight == 1000 && told.first == 1);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* A table that cannot be written: the change does not happen, and the old table stays. */
@@ -332,8 +321,7 @@ static void unwritable_table(void)
 	struct serve_rig r;
 	char new[56], inside[64];
 
-	serve_rig_make(&r, "file");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "file", "", 0);
 	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, 0, 0, 0600), 0);
 	snprintf(new, sizeof(new), "%s.new", r.table);
 	snprintf(inside, sizeof(inside), "%s/x", new);
@@ -348,8 +336,7 @@ static void unwritable_table(void)
 	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
 	CU_ASSERT(serve_rig_part(&r, "a", &told));
 	CU_ASSERT(serve_rig_part(&r, "b", &told));
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* As another user, in a child: the errno of opening. */
@@ -405,9 +392,7 @@ static void readonly(void)
 	struct model m;
 	char uri[128];
 
-	serve_rig_make(&r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
-	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, getuid(), getgid(), 0600), 0);
+	serve_rig_open(&r, "mem:16M", "a", MIB);
 	serve_rig_uri(&r, "a", uri);
 	model_open(&m, strcat(uri, "&readonly=1"), annex_provider_shared(), MIB);
 	io.addr = m.addr;
@@ -415,8 +400,7 @@ static void readonly(void)
 	io.opcode = ANNEX_NVM_READ;
 	CU_ASSERT_EQUAL(annex_dev_io(m.dev, &io, 1, NULL), 0);
 	model_close(&m);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* Clients of one part keep blocks from each other, but not for longer than they live. */
@@ -428,9 +412,7 @@ static void claims(void)
 	char uri[128];
 	int err;
 
-	serve_rig_make(&r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
-	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, getuid(), getgid(), 0600), 0);
+	serve_rig_open(&r, "mem:16M", "a", MIB);
 	serve_rig_uri(&r, "a", uri);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &a), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &b), 0);
@@ -444,8 +426,7 @@ static void claims(void)
 	while (err == -EBUSY && annex_now() < until);
 	CU_ASSERT_EQUAL(err, 0);
 	annex_dev_close(b);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* Clients that read share a part, and keep those from it that write, as those keep them. */
@@ -455,9 +436,7 @@ static void readers(void)
 	char uri[128], read[160];
 	struct serve_rig r;
 
-	serve_rig_make(&r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
-	CU_ASSERT_EQUAL(serve_rig_add(&r, "a", MIB, getuid(), getgid(), 0600), 0);
+	serve_rig_open(&r, "mem:16M", "a", MIB);
 	serve_rig_uri(&r, "a", uri);
 	snprintf(read, sizeof(read), "%s&readonly=1", uri);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &a), 0);
@@ -473,8 +452,7 @@ static void readers(void)
 	annex_dev_close(w);
 	CU_ASSERT_EQUAL_FATAL(annex_dev_open(read, NULL, &a), 0);
 	annex_dev_close(a);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static void refusals(void)
@@ -531,16 +509,14 @@ static void told_how_far(void)
 	struct annex_serve_part part = {.name = "a", .bytes = 256 * MIB, .weight = 100};
 	struct serve_rig r;
 
-	serve_rig_make(&r, "mem:256M?fault=delay,op=zeroes,us=60000,count=0");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "mem:256M?fault=delay,op=zeroes,us=60000,count=0", "", 0);
 	tellings = 0;
 	told_last = 0;
 	CU_ASSERT_EQUAL(annex_serve_add(r.path, &part, note), 0);
 	CU_ASSERT(tellings >= 2);
 	CU_ASSERT_EQUAL(annex_serve_remove(r.path, "a"), 0);
 	CU_ASSERT_EQUAL(annex_serve_add(r.path, &part, NULL), 0);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 UNIT_SUITE(serve, {"data in place", in_place}, {"data that is copied", copied},

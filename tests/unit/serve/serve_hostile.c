@@ -78,8 +78,7 @@ static void blocking_files(void)
 	raw_close(&bad);
 	works(&good);
 	raw_close(&good);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* struct slow - A TCP connection: the last close of @end takes an hour if it is not read. */
@@ -173,8 +172,7 @@ static void greedy(void)
 	for (unsigned int i = 0; i < 4; i++)
 		raw_close(&bad[i]);
 	raw_close(&good);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static uint32_t ended(const struct raw *c)
@@ -214,8 +212,7 @@ static void many(void)
 	for (unsigned int i = 0; i < 3; i++)
 		raw_close(&crowd[i]);
 	raw_close(&one);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* Files that an epoll set of this process watches. */
@@ -260,8 +257,7 @@ static void keepsakes(void)
 	CU_ASSERT(watched() <= before);
 	for (unsigned int i = 0; i < 8; i++)
 		raw_close(&c[i]);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* A part that has come in the place of another, with its name and size. */
@@ -298,8 +294,7 @@ static void another(void)
 		CU_ASSERT(annex_dev_io(dev, &io, 1, NULL) < 0);
 	annex_dev_free(dev, ANNEX_PLACE_PROVIDER, buf, 4096, io.addr);
 	annex_dev_close(dev);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* As many clients as a user gets, up to @most. */

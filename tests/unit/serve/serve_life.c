@@ -113,8 +113,7 @@ static void wrong_commands(void)
 		CU_ASSERT_EQUAL(err, all[i].err);
 	}
 	raw_close(&c);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* Impossible indices end the client that wrote them, and no other. */
@@ -141,8 +140,7 @@ static void wrong_indices(void)
 		CU_ASSERT_EQUAL(raw_command(&good, &read), 0);
 	}
 	raw_close(&good);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static int map_fd(const struct raw *c, int fd, uint64_t number, uint64_t offset, uint64_t bytes)
@@ -226,8 +224,7 @@ static void descriptors(void)
 	close(frozen);
 	close(null);
 	close(dir);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static void messages(void)
@@ -260,8 +257,7 @@ static void messages(void)
 	m = (struct annex_serve_message){.ask = ANNEX_SERVE_OPEN, .name = "b"};
 	CU_ASSERT_EQUAL(raw_ask(c.sock, &m, -1), -EISCONN);
 	raw_close(&c);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* struct user - A thread that works properly, with @blocks from @first on, until it is told to
@@ -386,8 +382,7 @@ static void hostile(void)
 		CU_ASSERT_EQUAL(users[i].wrong, 0);
 		CU_ASSERT(users[i].rounds > 0);
 	}
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static void work_until_killed(const struct serve_rig *r, unsigned int number, int out)
@@ -559,8 +554,7 @@ static void limits(void)
 	CU_ASSERT_EQUAL(err, 0);
 	annex_dev_close(dev[1]);
 	annex_dev_close(dev[2]);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 #define CROWD 200u /* more sockets than a daemon has */
@@ -587,8 +581,7 @@ static void idle_processes(void)
 	for (unsigned int i = 0; i < CROWD; i++)
 		close(sock[i]);
 	raw_close(&client);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* Each question to a daemon of another version ends with the same line. */

@@ -118,6 +118,23 @@ int serve_rig_add(const struct serve_rig *r, const char *name, uint64_t bytes, u
 	return annex_serve_add(r->path, &part, NULL);
 }
 
+void serve_rig_open(struct serve_rig *r, const char *device, const char *parts, uint64_t bytes)
+{
+	serve_rig_make(r, device);
+	CU_ASSERT_EQUAL_FATAL(serve_rig_start(r, false), 0);
+	for (; *parts; parts++) {
+		const char name[] = {*parts, '\0'};
+
+		CU_ASSERT_EQUAL_FATAL(serve_rig_add(r, name, bytes, getuid(), getgid(), 0600), 0);
+	}
+}
+
+void serve_rig_close(struct serve_rig *r)
+{
+	serve_rig_stop(r);
+	serve_rig_remove(r);
+}
+
 const char *serve_rig_uri(const struct serve_rig *r, const char *part, char *buf)
 {
 	snprintf(buf, 128, "unix:%s?part=%s", r->path, part);

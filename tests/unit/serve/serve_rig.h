@@ -33,6 +33,13 @@ void serve_rig_stop(struct serve_rig *r);
 void serve_rig_kill(struct serve_rig *r);
 void serve_rig_remove(struct serve_rig *r);
 
+/*
+ * serve_rig_open() - Make and serve it here, with a part of @bytes of this user for each letter of
+ * @parts. serve_rig_close() - Stop serving and remove it.
+ */
+void serve_rig_open(struct serve_rig *r, const char *device, const char *parts, uint64_t bytes);
+void serve_rig_close(struct serve_rig *r);
+
 /* serve_rig_add() - As annex_serve_add(), of the usual weight. */
 int serve_rig_add(const struct serve_rig *r, const char *name, uint64_t bytes, uint32_t uid,
 		  uint32_t gid, uint32_t mode);

@@ -97,8 +97,7 @@ static void limited(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
 	a.rate = RATE;
-	serve_rig_make(&r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "mem:16M", "", 0);
 	CU_ASSERT_EQUAL(annex_serve_add(r.path, &a, NULL), 0);
 	CU_ASSERT_EQUAL(annex_serve_add(r.path, &b, NULL), 0);
 	open_user(&r, "a", 0, &slow);
@@ -120,8 +119,7 @@ static void limited(void)
 	close_user(&slow);
 	close_user(&fast);
 	free(kept);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 /* Commands that wait for longer than a command may take. */
@@ -164,8 +162,7 @@ static void changed(void)
 	void *err;
 
 	a.rate = MIB;
-	serve_rig_make(&r, "file");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, false), 0);
+	serve_rig_open(&r, "file", "", 0);
 	CU_ASSERT_EQUAL(annex_serve_set(r.path, &a), -ENOENT);
 	CU_ASSERT_EQUAL(annex_serve_add(r.path, &a, NULL), 0);
 	bad = a;
@@ -199,8 +196,7 @@ static void changed(void)
 	CU_ASSERT_FATAL(serve_rig_part(&r, "a", &told));
 	CU_ASSERT(told.bytes == MOVED && told.uid == 61234 && told.gid == 61235 &&
 		  told.mode == 0640 && told.weight == 7 && told.first && told.rate == 3 * MIB);
-	serve_rig_stop(&r);
-	serve_rig_remove(&r);
+	serve_rig_close(&r);
 }
 
 static int move_whole(const struct user *u, uint8_t opcode, uint64_t bytes)
@@ -225,8 +221,7 @@ static void open_beside(struct beside *b)
 	struct annex_serve_part first = usual("a", MIB), other = usual("b", MIB);
 
 	first.first = 1;
-	serve_rig_make(&b->r, "mem:16M");
-	CU_ASSERT_EQUAL_FATAL(serve_rig_start(&b->r, false), 0);
+	serve_rig_open(&b->r, "mem:16M", "", 0);
 	CU_ASSERT_EQUAL(annex_serve_add(b->r.path, &first, NULL), 0);
 	CU_ASSERT_EQUAL(annex_serve_add(b->r.path, &other, NULL), 0);
 	open_user(&b->r, "a", 0, &b->reader);
@@ -237,8 +232,7 @@ static void close_beside(struct beside *b)
 {
 	close_user(&b->reader);
 	close_user(&b->writer);
-	serve_rig_stop(&b->r);
-	serve_rig_remove(&b->r);
+	serve_rig_close(&b->r);
 }
 
 /* A command of the writer, right after one of the reader. */

@@ -282,7 +282,7 @@ static void damaged_pages(void)
 	struct fs_inode i;
 
 	for (uint32_t k = 0; k < 8; k++) {
-		const int fd = memfd_create("flash", MFD_CLOEXEC);
+		const int fd = unit_memfd(0, NULL);
 		uint8_t page[FS_BLOCK];
 		struct annex_cxlssd *s;
 		struct annex_fs *fs;

@@ -57,9 +57,8 @@ static void detach(struct disk *d)
 static int make_first(enum annex_fs_design design)
 {
 	const struct annex_fs_mkfs_opts opts = {.design = design};
-	struct disk d = {.fd = memfd_create("fs", MFD_CLOEXEC)};
+	struct disk d = {.fd = unit_memfd(0, NULL)};
 
-	CU_ASSERT_FATAL(d.fd >= 0);
 	attach(&d, design == ANNEX_FS_BYTEFS ? "size=8M&durable=model" LOG
 					     : "size=6M&durable=model" LOG);
 	CU_ASSERT_EQUAL_FATAL(annex_fs_mkfs(d.s, &opts), 0);
@@ -76,11 +75,11 @@ static int make_first(enum annex_fs_design design)
 
 static struct disk copy_of(int first, const char *more)
 {
-	struct disk d = {.fd = memfd_create("fs", MFD_CLOEXEC)};
+	struct disk d = {.fd = unit_memfd(0, NULL)};
 	struct stat st;
 	char *all;
 
-	CU_ASSERT_FATAL(d.fd >= 0 && !fstat(first, &st) && !ftruncate(d.fd, st.st_size));
+	CU_ASSERT_FATAL(!fstat(first, &st) && !ftruncate(d.fd, st.st_size));
 	all = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, first, 0);
 	CU_ASSERT_FATAL(all != MAP_FAILED);
 	/* Holes stay holes. */
@@ -437,9 +436,8 @@ static void beside_a_model(void)
 	static struct fs_model m;
 
 	for (unsigned int k = 0; k < 2 * ANNEX_FS_DESIGNS; k++) {
-		struct disk d = {.fd = memfd_create("fs", MFD_CLOEXEC)};
+		struct disk d = {.fd = unit_memfd(0, NULL)};
 
-		CU_ASSERT_FATAL(d.fd >= 0);
 		attach(&d, k % 2 ? "size=6M&durable=host" LOG : "size=64M&durable=host" LOG);
 		fs_model_open(&m, d.s, (enum annex_fs_design)(k / 2), k % 2 ? &opts : NULL);
 		cxlssd_disk_on(ALIVE);

@@ -66,7 +66,7 @@ static void begin(struct rig *r, enum annex_fs_design design)
 	const struct annex_fs_mkfs_opts opts = {.inodes = 2 * IDLE, .design = design};
 	uint8_t page[BLOCK];
 
-	r->fd = memfd_create("flash", MFD_CLOEXEC);
+	r->fd = unit_memfd(0, NULL);
 	snprintf(r->uri, sizeof(r->uri),
 		 "cxlssd:/proc/self/fd/%d?size=16M&dram=1M&log=bytefs&durable=model", r->fd);
 	CU_ASSERT_EQUAL_FATAL(annex_cxlssd_open(r->uri, &r->s), 0);
@@ -102,7 +102,7 @@ static bool is_whole(struct annex_fs *fs, const char *name, uint64_t at)
 /* The process dies: the device is used as its file is now. */
 static void die(struct rig *r)
 {
-	const int fd = memfd_create("flash", MFD_CLOEXEC);
+	const int fd = unit_memfd(0, NULL);
 	uint8_t some[BLOCK];
 	ssize_t n = BLOCK;
 

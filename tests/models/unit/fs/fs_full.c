@@ -356,7 +356,7 @@ static void overwrites(void)
  * them. */
 static void replaced(void)
 {
-	const int fd = memfd_create("flash", MFD_CLOEXEC);
+	const int fd = unit_memfd(0, NULL);
 	struct annex_fs_stats st;
 	struct annex_cxlssd *s;
 	struct annex_fs *fs;
@@ -495,12 +495,6 @@ static void removed(void)
 	free(many);
 }
 
-static void count_errors(void *ctx, enum annex_log_level level, const char *line)
-{
-	(void)line;
-	*(unsigned int *)ctx += level == ANNEX_LOG_ERROR || level == ANNEX_LOG_WARNING;
-}
-
 /* Files that end together fit the log, or the journal, whatever their maps are. */
 static void many_ends(void)
 {
@@ -509,11 +503,10 @@ static void many_ends(void)
 		struct annex_cxlssd *s;
 		struct annex_fs *fs = made("cxlssd:?log=bytefs&durable=model&size=64M&dram=1M",
 					   k / 2, &s);
-		unsigned int errors = 0;
 		char name[] = "a";
 		uint32_t f;
 
-		annex_set_log(count_errors, &errors);
+		unit_log_begin(UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
 		for (; *name < 'a' + 28; ++*name) {
 			f = make(fs, name);
 			for (uint64_t i = 1; i <= pages; i++)
@@ -524,8 +517,7 @@ static void many_ends(void)
 		}
 		CU_ASSERT_EQUAL(annex_fs_fsync(fs, 0), 0);
 		CU_ASSERT_EQUAL(annex_fs_unmount(fs), 0);
-		annex_set_log(NULL, NULL);
-		CU_ASSERT_EQUAL(errors, 0);
+		CU_ASSERT_EQUAL(unit_log_end(), 0);
 		CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
 	}
 }

@@ -12,8 +12,7 @@
 
 void m2_rig_range(struct m2_rig *r)
 {
-	*r = (struct m2_rig){.fd = memfd_create("annex-test", MFD_CLOEXEC)};
-	CU_ASSERT_FATAL(r->fd >= 0);
+	*r = (struct m2_rig){.fd = unit_memfd(0, NULL)};
 	snprintf(r->uri, sizeof(r->uri), "shm:/proc/self/fd/%d?size=%llu", r->fd, M2_RIG_BYTES);
 	CU_ASSERT_EQUAL_FATAL(annex_hdm_open(r->uri, NULL, &r->hdm), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r->hdm, POOL, 4096, NULL, (void **)&r->pool), 0);

@@ -227,21 +227,17 @@ static void *play(void *arg)
 static void many_by_many(void)
 {
 	const struct annex_m2_opts opts = {.slots = 5};
-	pthread_t threads[3];
 	struct band b[3];
 	struct m2_rig r;
 	uint32_t id;
 
 	m2_rig_open(&r, &opts);
 	id = m2_rig_register(r.m2, m2_rig_counter(&r), 8);
-	for (unsigned int i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++)
 		b[i] = (struct band){.r = &r, .id = id, .first = 24 * i, .rounds = 20};
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, play, &b[i]), 0);
-	}
-	for (unsigned int i = 0; i < 3; i++) {
-		pthread_join(threads[i], NULL);
+	unit_threads(3, play, b, sizeof(*b));
+	for (unsigned int i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(b[i].err, 0);
-	}
 	for (unsigned int i = 0; i < 72; i++)
 		CU_ASSERT_EQUAL(r.pool[4 * i], 20);
 	m2_rig_close(&r);

@@ -52,16 +52,12 @@ static void *one_of_many(void *arg)
 static void many_over(const struct annex_m2_opts *opts)
 {
 	struct crowd c = {0};
-	pthread_t threads[THREADS];
 	struct m2_rig r;
 
 	m2_rig_open(&r, opts);
 	c.r = &r;
 	c.id = m2_rig_register(r.m2, m2_rig_counter(&r), 8);
-	for (unsigned int i = 0; i < THREADS; i++)
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, one_of_many, &c), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	unit_threads(THREADS, one_of_many, &c, 0);
 	CU_ASSERT_EQUAL(c.bad, 0);
 	for (unsigned int i = 0; i < THREADS; i++)
 		CU_ASSERT_EQUAL(r.pool[4 * i], i * EACH);

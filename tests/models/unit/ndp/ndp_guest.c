@@ -21,7 +21,7 @@
 
 /* struct guest - A file that is a guest's memory, its driver's table, and a device. */
 struct guest {
-	char path[32];
+	char path[UNIT_PATH];
 	int fd;
 	char *mem;
 	struct annex_filter *table;
@@ -43,9 +43,8 @@ static void make_table(struct guest *v, uint64_t generation)
 
 static void make_guest(struct guest *v)
 {
-	*v = (struct guest){.fd = memfd_create("annex-guest", MFD_CLOEXEC)};
-	CU_ASSERT_FATAL(v->fd >= 0 && !ftruncate(v->fd, 2 * PART));
-	snprintf(v->path, sizeof(v->path), "/proc/self/fd/%d", v->fd);
+	*v = (struct guest){0};
+	v->fd = unit_memfd(2 * PART, v->path);
 	v->mem = mmap(NULL, 2 * PART, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
 	CU_ASSERT_FATAL(v->mem != MAP_FAILED);
 	v->table = (struct annex_filter *)(void *)(v->mem + PART);

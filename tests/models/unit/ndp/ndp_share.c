@@ -241,21 +241,17 @@ static void crowd_of(unsigned int threads, unsigned int lending)
 {
 	struct annex_ndp_opts opts = {.threads = threads};
 	struct caller c[CALLERS] = {{0}};
-	pthread_t thread[CALLERS];
 	struct ndp_counters count;
 	struct near r;
 	int64_t id;
 
 	near_open(&r, &opts);
 	id = NEAR_ONE(&r, addi(3, 0, 1), amoadd_d(0, 3, 1), ECALL);
-	for (unsigned int i = 0; i < CALLERS; i++) {
+	for (unsigned int i = 0; i < CALLERS; i++)
 		c[i] = (struct caller){.r = &r, .id = id, .number = i, .lends = i < lending};
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[i], NULL, launch_many, &c[i]), 0);
-	}
-	for (unsigned int i = 0; i < CALLERS; i++) {
-		pthread_join(thread[i], NULL);
+	unit_threads(CALLERS, launch_many, c, sizeof(*c));
+	for (unsigned int i = 0; i < CALLERS; i++)
 		CU_ASSERT_EQUAL(c[i].failed, 0);
-	}
 	for (unsigned int i = 0; i < 8 * CALLERS; i++)
 		CU_ASSERT_EQUAL(near_data(&r)[512 * i], ROUNDS);
 	ndp_count(r.ndp, &count);

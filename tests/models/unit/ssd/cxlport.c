@@ -43,7 +43,7 @@ static void beside_an_array(void)
 	uint64_t rng = random_seed("port");
 
 	for (unsigned int k = 0; k < sizeof(switches) / sizeof(switches[0]); k++) {
-		const int fd = memfd_create("port", MFD_CLOEXEC);
+		const int fd = unit_memfd(0, NULL);
 		char *copy = calloc(1, BYTES), buf[LINE], uri[128];
 		struct annex_cxlssd_time t = {0};
 		struct annex_cxlport *p;

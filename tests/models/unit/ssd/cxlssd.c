@@ -73,10 +73,10 @@ static void wrong_uris(void)
 
 static void media_files(void)
 {
-	char path[HOST_PATH], more[HOST_PATH + 40];
+	char path[UNIT_PATH], more[UNIT_PATH + 40];
 	FILE *f;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	f = fopen(path, "w");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fputs("read_ns=1000\nprogram_ns=2000\nrate=1000000000\n", f);
@@ -127,7 +127,7 @@ static void other_shapes(void)
 
 static void no_backing_files(void)
 {
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct image m;
 	struct stat st;
 
@@ -144,7 +144,7 @@ static void no_backing_files(void)
 	close(m.fd);
 	image_refuse("/", SMALL, -EISDIR, "/");
 	image_refuse("/dev/null", SMALL, -EINVAL, "no regular file");
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	unlink(path);
 	image_refuse(path, "", -ENOENT, path);
 	CU_ASSERT(stat(path, &st) && errno == ENOENT);

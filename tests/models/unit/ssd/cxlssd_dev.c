@@ -50,10 +50,10 @@ static void make(struct rig *r, uint32_t page, const char *more, const char *par
 	r->page = page;
 	r->bytes = PAGES * page;
 	r->rng = random_seed("cxlssd_dev");
-	r->fd = memfd_create("cxlssd", MFD_CLOEXEC);
+	r->fd = unit_memfd(0, NULL);
 	r->ref = calloc(1, r->bytes);
 	r->buf = aligned_alloc(4096, BUF);
-	CU_ASSERT_FATAL(r->fd >= 0 && r->ref && r->buf);
+	CU_ASSERT_FATAL(r->ref && r->buf);
 	memset(r->buf, 0, BUF);
 	snprintf(r->uri, sizeof(r->uri),
 		 "cxlssd:/proc/self/fd/%d?size=%u&page=%u&channels=4&pages=16&dram=%u%s", r->fd,
@@ -434,18 +434,14 @@ static void many_threads(void)
 
 	for (unsigned int i = 0; i < 3; i++) {
 		struct worker w[THREADS];
-		pthread_t threads[THREADS];
 		struct rig r;
 
 		make(&r, 512, "", params[i]);
-		for (unsigned int k = 0; k < THREADS; k++) {
+		for (unsigned int k = 0; k < THREADS; k++)
 			w[k] = (struct worker){&r, k, random_next(&r.rng), 0};
-			CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[k], NULL, work, &w[k]), 0);
-		}
-		for (unsigned int k = 0; k < THREADS; k++) {
-			pthread_join(threads[k], NULL);
+		unit_threads(THREADS, work, w, sizeof(*w));
+		for (unsigned int k = 0; k < THREADS; k++)
 			CU_ASSERT_EQUAL(w[k].wrong, 0);
-		}
 		compare_all(&r);
 		free_rig(&r);
 	}

@@ -29,8 +29,7 @@ struct place {
 
 static void make(struct place *p, const char *more)
 {
-	p->fd = memfd_create("cxlssd-range", MFD_CLOEXEC);
-	CU_ASSERT_FATAL(p->fd >= 0);
+	p->fd = unit_memfd(0, NULL);
 	snprintf(p->uri, sizeof(p->uri), "cxlssd:/proc/self/fd/%d?size=16M&dram=1M%s", p->fd, more);
 }
 
@@ -166,7 +165,6 @@ static void *store_and_look(void *arg)
 static void threads(void)
 {
 	const size_t part = 1 << 20;
-	pthread_t thread[4];
 	struct share s[4];
 	struct annex_hdm *h;
 	struct place p;
@@ -175,14 +173,11 @@ static void threads(void)
 	make(&p, "&window=1M");
 	h = open_range(&p);
 	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(h, 4 * part, 0, NULL, &piece), 0);
-	for (unsigned int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++)
 		s[i] = (struct share){(char *)piece + i * part, part, 0};
-		CU_ASSERT_FATAL(!pthread_create(&thread[i], NULL, store_and_look, &s[i]));
-	}
-	for (unsigned int i = 0; i < 4; i++) {
-		pthread_join(thread[i], NULL);
+	unit_threads(4, store_and_look, s, sizeof(*s));
+	for (unsigned int i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(s[i].wrong, 0);
-	}
 	annex_hdm_close(h);
 	close(p.fd);
 }

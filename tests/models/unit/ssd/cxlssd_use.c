@@ -27,15 +27,6 @@
 #define LINES (PAGES * PAGE / LINE)
 #define SMALL "size=32K&page=512&channels=2&pages=4&dram=16K"
 
-static int new_file(char path[64])
-{
-	int fd = memfd_create("cxlssd", MFD_CLOEXEC);
-
-	CU_ASSERT_FATAL(fd >= 0);
-	snprintf(path, 64, "/proc/self/fd/%d", fd);
-	return fd;
-}
-
 static int try_open(const char *path, const char *more, struct annex_cxlssd **out)
 {
 	char uri[300];
@@ -92,11 +83,11 @@ static void no_room_to_make(void)
 {
 	static const char *const durables[] = {SMALL, SMALL "&durable=model"};
 	struct annex_cxlssd *s = NULL;
-	char path[HOST_PATH];
+	char path[UNIT_PATH];
 	struct stat st;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		host_tmpfile(path);
+		unit_tmpfile(path);
 		for (unsigned int k = 0; k < 2; k++) {
 			int err;
 
@@ -126,8 +117,8 @@ static void full_disk(void)
 		struct annex_cxlssd *s;
 		struct ssd_file *f;
 		uint32_t stored = 0;
-		char path[64];
-		int fd = new_file(path), err = 0;
+		char path[UNIT_PATH];
+		int fd = unit_memfd(0, path), err = 0;
 
 		s = must_open(path, drams[d]);
 		for (uint32_t i = 0; i < LINES; i++)
@@ -175,8 +166,8 @@ static int exit_code(pid_t child)
 static void opened_twice(void)
 {
 	struct annex_cxlssd *s, *again = NULL;
-	char path[64];
-	int fd = new_file(path);
+	char path[UNIT_PATH];
+	int fd = unit_memfd(0, path);
 	pid_t child;
 
 	s = must_open(path, SMALL);
@@ -218,9 +209,9 @@ static void only_read(void)
 {
 	const char *more = "dram=16K&log=bytefs&readonly=1";
 	static char was[1 << 20], is[1 << 20];
-	char path[64];
+	char path[UNIT_PATH];
 	struct annex_cxlssd *s, *a, *b;
-	int fd = new_file(path);
+	int fd = unit_memfd(0, path);
 	ssize_t n;
 
 	CU_ASSERT_EQUAL(try_open(path, more, &s), -ENOENT);
@@ -256,8 +247,8 @@ static void only_read(void)
 static void foreign(void)
 {
 	static char other[1 << 20];
-	char path[64], second[64];
-	int fd = new_file(path), fd2 = new_file(second);
+	char path[UNIT_PATH], second[UNIT_PATH];
+	int fd = unit_memfd(0, path), fd2 = unit_memfd(0, second);
 	ssize_t n;
 
 	CU_ASSERT_EQUAL(annex_cxlssd_close(must_open(second, SMALL)), 0);
@@ -303,8 +294,8 @@ static void killed(void)
 
 	for (unsigned int d = 0; d < 4; d++) {
 		struct annex_cxlssd *s;
-		char path[64], round;
-		int fd = new_file(path), pipes[2], status;
+		char path[UNIT_PATH], round;
+		int fd = unit_memfd(0, path), pipes[2], status;
 		pid_t child;
 
 		CU_ASSERT_EQUAL_FATAL(pipe(pipes), 0);
@@ -337,7 +328,6 @@ static void killed(void)
 /* struct worker - A thread, and the versions of the lines that are its own, each fourth one. */
 struct worker {
 	struct annex_cxlssd *s;
-	pthread_t thread;
 	uint32_t first;
 	uint64_t rng, wrong;
 	uint32_t versions[LINES];
@@ -402,18 +392,15 @@ static void threads(void)
 	static struct worker workers[THREADS];
 	const uint64_t seed = random_seed("threads");
 	struct annex_cxlssd *s;
-	char path[64];
-	int fd = new_file(path);
+	char path[UNIT_PATH];
+	int fd = unit_memfd(0, path);
 
 	s = must_open(path, SMALL "&log=bytefs&unit=256");
-	for (uint32_t i = 0; i < THREADS; i++) {
+	for (uint32_t i = 0; i < THREADS; i++)
 		workers[i] = (struct worker){.s = s, .first = i, .rng = seed + i};
-		CU_ASSERT_EQUAL(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-	}
-	for (uint32_t i = 0; i < THREADS; i++) {
-		CU_ASSERT_EQUAL(pthread_join(workers[i].thread, NULL), 0);
+	unit_threads(THREADS, work, workers, sizeof(*workers));
+	for (uint32_t i = 0; i < THREADS; i++)
 		CU_ASSERT_EQUAL(workers[i].wrong, 0);
-	}
 	CU_ASSERT_EQUAL(annex_cxlssd_fence(s, NULL), 0);
 	CU_ASSERT_EQUAL(annex_cxlssd_cut(s, NULL, 0), 0);
 	s = must_open(path, SMALL);

@@ -78,7 +78,7 @@ static void beside_an_array(void)
 
 	for (unsigned int k = 0; k < 12; k++) {
 		struct annex_cxltier_opts o = {.host = (k / 3 + 1) * TIER_PAGE, .hot = 1 + k % 5};
-		const int fd = memfd_create("tier", MFD_CLOEXEC);
+		const int fd = unit_memfd(0, NULL);
 		char *copy = calloc(1, BYTES), uri[128];
 		struct annex_cxltier_stats stats;
 		struct annex_cxltier *tier;

@@ -32,10 +32,10 @@ static void from_a_file(void)
 	static const char text[] = "# of a data sheet\n\nread_ns = 4000\nprogram_ns=75000 # fast\n"
 				   "\terase_ns = 0\nrate = 500000000";
 	struct ssd_media media;
-	char path[HOST_PATH], large[5000];
+	char path[UNIT_PATH], large[5000];
 	FILE *f;
 
-	host_tmpfile(path);
+	unit_tmpfile(path);
 	f = fopen(path, "w");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fputs(text, f);
