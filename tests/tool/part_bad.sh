@@ -61,40 +61,34 @@ head -c -4096 k.csr >bad.csr
 refused "cut by a page" "truncated" "$annex" graph bfs bad.csr
 head -c -100 k.csr >bad.csr
 refused "cut by 100 bytes" "truncated" "$annex" graph bfs bad.csr
-patch k.csr 0 42
-refused "other magic" "not a graph file" "$annex" graph info bad.csr
-patch k.csr 8 07
-refused "other version" "version 7" "$annex" graph info bad.csr
-patch k.csr 12 80
-refused "unknown flags" "flags" "$annex" graph info bad.csr
-patch k.csr 16 05
-refused "ids of 5 bytes" "ids" "$annex" graph info bad.csr
-patch k.csr 24 0000000000000000
-refused "no vertices" "vertices" "$annex" graph info bad.csr
-patch k.csr 24 ffffffffffffffff
-refused "2^64 vertices" "vertices" "$annex" graph info bad.csr
-patch k.csr 32 ffffffffffffff7f
-refused "2^63 edges" "edges" "$annex" graph info bad.csr
-patch k.csr 40 0100000000000000
-refused "section off its alignment" "begin at byte 1" "$annex" graph info bad.csr
-patch k.csr 56 0010000000000000
-refused "sections that overlap" "overlap" "$annex" graph info bad.csr
-patch k.csr 56 00f0ffffffffffff
-refused "section at the end of 64 bits" "past the end" "$annex" graph info bad.csr
-patch k.csr 4096 0100000000000000
-refused "first offset" "first row offset" "$annex" graph info bad.csr
-patch k.csr 8192 ffffff7f00000000
-refused "offsets that descend" "decrease at vertex" "$annex" graph info bad.csr
-at=$(($(od -An -t u8 -j 56 -N 8 k.csr)))
-patch k.csr $at ffffff7f
-refused "id out of range" "neighbour 2147483647" "$annex" graph bfs bad.csr
-refused "id out of range, mapped" "neighbour" "$annex" graph cc bad.csr --access mmap
-at=$(($(od -An -t u8 -j 56 -N 8 wide.csr)))
-patch wide.csr $at 0000000001000000
-refused "wide id out of range" "neighbour 4294967296" "$annex" graph pagerank bad.csr
-at=$(($(od -An -t u8 -j 88 -N 8 ids.csr)))
-patch ids.csr $at 00
-refused "one name too many" "names" "$annex" graph info bad.csr
+# section FILE OFFSET - Where the section is whose offset is there.
+section()
+{
+	od -An -t u8 -j "$2" -N 8 "$1" | tr -d ' '
+}
+# FILE|OFFSET|BYTES|WORDS|PATTERN|COMMAND - A graph file with other bytes there.
+while IFS='|' read -r -u 3 file at bytes words pattern command; do
+	patch "$file" "$at" "$bytes"
+	# shellcheck disable=SC2086 # words
+	refused "$words" "$pattern" "$annex" graph $command bad.csr
+done 3<<END
+k.csr|0|42|other magic|not a graph file|info
+k.csr|8|07|other version|version 7|info
+k.csr|12|80|unknown flags|flags|info
+k.csr|16|05|ids of 5 bytes|ids|info
+k.csr|24|0000000000000000|no vertices|vertices|info
+k.csr|24|ffffffffffffffff|2^64 vertices|vertices|info
+k.csr|32|ffffffffffffff7f|2^63 edges|edges|info
+k.csr|40|0100000000000000|section off its alignment|begin at byte 1|info
+k.csr|56|0010000000000000|sections that overlap|overlap|info
+k.csr|56|00f0ffffffffffff|section at the end of 64 bits|past the end|info
+k.csr|4096|0100000000000000|first offset|first row offset|info
+k.csr|8192|ffffff7f00000000|offsets that descend|decrease at vertex|info
+k.csr|$(section k.csr 56)|ffffff7f|id out of range|neighbour 2147483647|bfs
+k.csr|$(section k.csr 56)|ffffff7f|id out of range, mapped|neighbour|cc --access mmap
+wide.csr|$(section wide.csr 56)|0000000001000000|wide id out of range|neighbour 4294967296|pagerank
+ids.csr|$(section ids.csr 88)|00|one name too many|names|info
+END
 
 cp k.csr secret.csr
 refused "import without output" "-o FILE" "$annex" graph import snap path.txt
@@ -125,9 +119,9 @@ for kind in kinds/*; do
 		--scale 4 -o "$kind" --overwrite
 	refused "import over $kind" "not a regular file" "$annex" graph import snap path.txt \
 		-o "$kind" --overwrite
-	holds "$kind is what it was" test "$(stat -c %i-%f "$kind")" = "$was"
+	holds "$kind is unchanged" test "$(stat -c %i-%f "$kind")" = "$was"
 done
-# The name becomes a link during the work: who opens the input has looked at the output.
+# The name becomes a link during the work: the command checks its output before it opens the input.
 mkfifo late
 timeout 30 "$annex" graph import snap late -o changed.csr --overwrite >out 2>err &
 timeout 30 sh -c 'exec >late; ln -s k.csr changed.csr
@@ -173,25 +167,22 @@ head -c 1000 trips/tax.f64 >short/a.f64
 refused "column of odd size" "truncate" "$annex" scan --columns short --where 'a>1'
 echo 3x >short/rows
 refused "rows that are no number" "rows" "$annex" scan --columns short --where 'a>1'
-printf 'a,b\n1,2\n1\n' >bad.csv
-refused "CSV with a short line" "line 3" "$annex" scan import bad.csv -o x
-printf 'a,b\n1,"2\n' >bad.csv
-refused "CSV with an open quote" "quoted" "$annex" scan import bad.csv -o x
-refused "CSV with an open quote, in one go" "quoted" env TMPDIR="$dir/temp" "$annex" scan \
-	--csv bad.csv --where 'a>1'
-holds "the temporary directory is gone after an error" test -z "$(ls temp)"
-printf 'a,b\n1,2\n3,4"\n' >bad.csv
-refused "CSV with a stray quote" "line 3: unexpected quote" \
-	"$annex" scan import bad.csv -o x
-printf 'a/b\n1\n' >bad.csv
-refused "CSV column that is a path" "name" "$annex" scan import bad.csv -o x
-printf 'a\nb\n' >bad.csv
-refused "CSV without numbers" "numbers" "$annex" scan import bad.csv -o x
-printf 'a,b,a\n1,2,2.5\n' >bad.csv
-refused "CSV with one name twice" 'bad.csv: two columns are called "a"' "$annex" scan import \
-	bad.csv -o x
-refused "CSV with one name twice, in one go" 'bad.csv: two columns' "$annex" scan --csv bad.csv \
-	--where 'b>1'
+# TEXT|WORDS|PATTERN|COMMAND - A CSV file of this text; nothing stays in the temporary directory.
+while IFS='|' read -r -u 3 text words pattern command; do
+	printf '%b' "$text" >bad.csv
+	# shellcheck disable=SC2086 # words
+	refused "$words" "$pattern" env TMPDIR="$dir/temp" "$annex" scan $command
+	holds "$words: the temporary directory is empty" test -z "$(ls temp)"
+done 3<<'END'
+a,b\n1,2\n1\n|CSV with a short line|line 3|import bad.csv -o x
+a,b\n1,"2\n|CSV with an open quote|quoted|import bad.csv -o x
+a,b\n1,"2\n|CSV with an open quote, in one go|quoted|--csv bad.csv --where a>1
+a,b\n1,2\n3,4"\n|CSV with a stray quote|line 3: unexpected quote|import bad.csv -o x
+a/b\n1\n|CSV column that is a path|name|import bad.csv -o x
+a\nb\n|CSV without numbers|numbers|import bad.csv -o x
+a,b,a\n1,2,2.5\n|CSV with one name twice|bad.csv: two columns are called "a"|import bad.csv -o x
+a,b,a\n1,2,2.5\n|CSV with one name twice, in one go|bad.csv: two columns|--csv bad.csv --where b>1
+END
 refused "CSV without the column" 't.csv has no column .*"cost", but id, fare' "$annex" scan \
 	--csv t.csv --where 'cost>1'
 refused "CSV whose column is text" "t.csv has no.*left out" "$annex" scan --csv t.csv \
@@ -217,7 +208,7 @@ refused "vadd with little cache" "cache" "$annex" vadd x.f64 y.f64 -o q.f64 --ca
 refused "vadd without output" "output" "$annex" vadd x.f64 y.f64
 refused "vadd gen of odd size" "4096" "$annex" vadd gen q.f64 --size 5000
 
-# No permission: root has it always, so become somebody else where that is possible.
+# No permission: root always has it, so become another user where that is possible.
 chmod 755 .
 chmod 000 secret.csr
 as=()
