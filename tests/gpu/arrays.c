@@ -24,38 +24,16 @@ static int mixed(struct runner *r, const struct rig_opts *opts)
 	return rig_close(&g, err);
 }
 
-static int all_cached(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){.elem = 8, .line = 4096, .slots = 300, .queues = 2});
-}
+#define MIXED(ident, ...) GPU_TEST(ident, mixed(r, &(struct rig_opts){__VA_ARGS__}))
 
-static int quarter_cached(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){.elem = 8, .line = 4096, .slots = 64, .queues = 4});
-}
-
-static int short_lines(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){.elem = 4, .line = 512, .slots = 512, .queues = 3});
-}
-
-static int long_lines(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){.elem = 4, .line = 16384, .slots = 24, .queues = 1});
-}
+MIXED(all_cached, .elem = 8, .line = 4096, .slots = 300, .queues = 2)
+MIXED(quarter_cached, .elem = 8, .line = 4096, .slots = 64, .queues = 4)
+MIXED(short_lines, .elem = 4, .line = 512, .slots = 512, .queues = 3)
+MIXED(long_lines, .elem = 4, .line = 16384, .slots = 24, .queues = 1)
 
 /* More lanes than slots and than commands. */
-static int few_slots(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){
-				.elem = 8, .line = 4096, .slots = 12, .queues = 1, .depth = 4});
-}
-
-static int direct(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){
-				.elem = 8, .line = 4096, .slots = 64, .queues = 2, .direct = true});
-}
+MIXED(few_slots, .elem = 8, .line = 4096, .slots = 12, .queues = 1, .depth = 4)
+MIXED(direct, .elem = 8, .line = 4096, .slots = 64, .queues = 2, .direct = true)
 
 static int tickets(struct runner *r)
 {
@@ -92,25 +70,10 @@ static int out_of_bounds(struct runner *r)
 	return rig_close(&g, err);
 }
 
-static int drive(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){.elem = 8,
-					   .line = 4096,
-					   .slots = 64,
-					   .queues = 2,
-					   .drive = getenv("ANNEX_TEST_DEVICE")});
-}
-
-static int drive_rings(struct runner *r)
-{
-	return mixed(r, &(struct rig_opts){.elem = 8,
-					   .line = 16384,
-					   .slots = 24,
-					   .queues = 2,
-					   .direct = true,
-					   .gpu_rings = true,
-					   .drive = getenv("ANNEX_TEST_DEVICE")});
-}
+MIXED(drive, .elem = 8, .line = 4096, .slots = 64, .queues = 2,
+      .drive = getenv("ANNEX_TEST_DEVICE"))
+MIXED(drive_rings, .elem = 8, .line = 16384, .slots = 24, .queues = 2, .direct = true,
+      .gpu_rings = true, .drive = getenv("ANNEX_TEST_DEVICE"))
 
 const struct gpu_test drive_tests[] = {
 	{"mixed, on a drive", drive},

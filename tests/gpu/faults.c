@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices that do something wrong: every kernel ends, says what it was, and what the host then
- * mends is as good as new.
+ * Devices with faults: every kernel ends and reports the error, and after the host's recovery all
+ * data is right.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,15 +59,8 @@ static int reads_fail(struct runner *r, const struct rig_opts *opts, const char 
 	return rig_close(&g, err);
 }
 
-static int read_error(struct runner *r)
-{
-	return reads_fail(r, &some, "error,op=read,after=20", -EIO);
-}
-
-static int read_lost(struct runner *r)
-{
-	return reads_fail(r, &hasty, "lose,op=read,after=20", -ETIMEDOUT);
-}
+GPU_TEST(read_error, reads_fail(r, &some, "error,op=read,after=20", -EIO))
+GPU_TEST(read_lost, reads_fail(r, &hasty, "lose,op=read,after=20", -ETIMEDOUT))
 
 /* Under a fault that only takes time, or order, nothing fails. */
 static int reads_pass(struct runner *r, const char *fault)
@@ -89,17 +82,10 @@ static int reads_pass(struct runner *r, const char *fault)
 	return rig_close(&g, err);
 }
 
-static int read_late(struct runner *r)
-{
-	return reads_pass(r, "delay,op=read,us=20000,after=10,count=5");
-}
+GPU_TEST(read_late, reads_pass(r, "delay,op=read,us=20000,after=10,count=5"))
+GPU_TEST(out_of_order, reads_pass(r, "reorder,op=read,after=10,count=4"))
 
-static int out_of_order(struct runner *r)
-{
-	return reads_pass(r, "reorder,op=read,after=10,count=4");
-}
-
-/* What could not be written stays, and is written when it can be. */
+/* Dirty lines survive a failed write and are written later. */
 static int write_error(struct runner *r)
 {
 	struct rig_opts all = some;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels of the device tests: threads that do what a list says, and tell what came of it.
+ * Kernels of the device tests: threads carry out the operations of a list and store each result.
  */
 #ifndef ANNEX_TESTS_GPU_K_TESTS_H
 #define ANNEX_TESTS_GPU_K_TESTS_H
@@ -38,7 +38,7 @@ struct gpu_args_ops {
 	uint64_t n;
 };
 
-/* Words that were of pattern @was, or (0) zeroes, become those of @is. */
+/* Words of pattern @was, or (0) zeroes, become words of pattern @is. */
 struct gpu_args_stamp {
 	uint64_t *words;
 	uint64_t count;

@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cannot write %s: %s\n", argv[1], strerror(errno));
 		return 1;
 	}
-	/* What has been found stays, also if the rest is ended. */
+	/* Line-buffered: results so far survive a kill. */
 	setvbuf(out, NULL, _IOLBF, 0);
 	err = tests_runner(0, &r);
 	if (err) {

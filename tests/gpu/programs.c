@@ -161,15 +161,8 @@ static int search_ids(struct runner *r, uint32_t id_bytes)
 	return err;
 }
 
-static int search_narrow(struct runner *r)
-{
-	return search_ids(r, 4);
-}
-
-static int search_wide(struct runner *r)
-{
-	return search_ids(r, 8);
-}
+GPU_TEST(search_narrow, search_ids(r, 4))
+GPU_TEST(search_wide, search_ids(r, 8))
 
 /* An edge that leads out of the graph ends the search, and touches nothing. */
 static int search_stray(struct runner *r)
@@ -282,25 +275,10 @@ static int add_type(struct runner *r, uint32_t type)
 	return err ? err : closed;
 }
 
-static int add_doubles(struct runner *r)
-{
-	return add_type(r, GPU_F64);
-}
-
-static int add_floats(struct runner *r)
-{
-	return add_type(r, GPU_F32);
-}
-
-static int add_longs(struct runner *r)
-{
-	return add_type(r, GPU_U64);
-}
-
-static int add_ints(struct runner *r)
-{
-	return add_type(r, GPU_U32);
-}
+GPU_TEST(add_doubles, add_type(r, GPU_F64))
+GPU_TEST(add_floats, add_type(r, GPU_F32))
+GPU_TEST(add_longs, add_type(r, GPU_U64))
+GPU_TEST(add_ints, add_type(r, GPU_U32))
 
 const struct gpu_test program_tests[] = {
 	{"search, ids of 4 bytes", search_narrow},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An array on a mem: device, and what it should hold.
+ * An array on a mem: device, and its expected contents.
  */
 #ifndef ANNEX_TESTS_GPU_RIG_H
 #define ANNEX_TESTS_GPU_RIG_H
@@ -9,9 +9,17 @@
 #include "tests.h"
 
 /*
- * struct rig_opts - @elem, @line: bytes. @slots: lines that the cache holds. @direct: data goes
- * straight to GPU memory; @gpu_rings: rings lie there too. @timeout_ms: 0: long. @fault: of the
- * device from the start, or NULL. @drive: the device, of which RIG_BYTES are used; NULL: mem:.
+ * struct rig_opts - An array, its cache and its device.
+ * @elem: bytes of an element
+ * @line: bytes of a line
+ * @slots: lines of the cache
+ * @queues: queue pairs of the GPU
+ * @depth: their entries; 0: the default
+ * @timeout_ms: of a command; 0: the default
+ * @direct: data goes straight to GPU memory
+ * @gpu_rings: rings lie in GPU memory
+ * @fault: of the device from the start, or NULL
+ * @drive: URI of the device, of which RIG_BYTES are used; NULL: mem:
  */
 struct rig_opts {
 	uint32_t elem, line, slots, queues, depth, timeout_ms;
@@ -49,7 +57,7 @@ void rig_reads(struct rig *g);
 /* Run the operations; what the context's record says is in *@recorded, if that is not NULL. */
 int rig_run(struct rig *g, enum test_kernel kernel, int *recorded);
 
-/* Whether all of them succeeded and read what they should have. */
+/* 0 if all operations succeeded and read the expected values. */
 int rig_judge(struct rig *g);
 
 /* Read all elements, and compare. rig_flush() - Flush before that. */

@@ -4,9 +4,9 @@
 #
 #   tests/gpu/run.sh [--twin] [RESULTS.json]
 #
-# Builds what is needed of the library, runs every device test and benchmark, the tests once more
-# under compute-sanitizer, and writes one JSON file (build/gpu/results.json). Each step has a time
-# limit; together they take less than eight minutes. Exit 77: there is no GPU, or no nvcc.
+# Builds the parts of the library that the tests need, runs every device test and benchmark, the
+# tests once more under compute-sanitizer, and writes one JSON file (build/gpu/results.json). Each
+# step has a time limit; together they take less than eight minutes. Exit 77: no GPU, or no nvcc.
 #
 # --twin rehearses the same list on the host: the same device code, run by lanes of warps that
 # threads play, and PyTorch's training in the host's frames. It has no figures, which only a GPU
@@ -97,7 +97,7 @@ all_at_once()
 	timeout 300 xargs -d '\n' -P "$(nproc)" -I{} sh -c '{} || exit 255'
 }
 
-# Libraries for Python: the same objects, and those of @more.
+# Libraries for Python: the same objects, and @more.
 build_shared()
 {
 	local source objects=()
@@ -119,7 +119,7 @@ build_shared()
 		-L"$build" -lannex
 }
 
-# A PyTorch program whose tensors are more than the device tier: beside those of C, if it can be.
+# A PyTorch program whose tensors exceed the device tier, beside the C tests where it can run.
 train()
 {
 	if [ -n "$san" ]; then
@@ -183,7 +183,7 @@ build_without()
 		"$cc" "${flags[@]}" -o "$build/main-without" "${objects[@]}" -lpthread -lm
 }
 
-# What a step may take: SECONDS, or what is left of the budget.
+# The time limit of a step: SECONDS, or the rest of the budget.
 limit()
 {
 	local left=$((started + budget - SECONDS))
@@ -191,7 +191,7 @@ limit()
 	echo $((left < $1 ? left : $1))
 }
 
-# A test of the script's own: what it is called, and whether it passed.
+# A test of the script's own: its name, and whether it passed.
 note()
 {
 	local ok=false
@@ -257,7 +257,7 @@ machine()
 		"$(quoted "${sanitizer:-none}")"
 }
 
-# Lines of objects, with what stands between them in a list.
+# Lines of objects, as a comma-separated list.
 list()
 {
 	cat "$build"/parts/* 2>/dev/null | grep "^{\"$1\"" | sed '$!s/$/,/; s/^/    /'
@@ -325,7 +325,7 @@ elif [ -n "$sanitizer" ]; then
 		sanitize $tool arrays
 		sanitize $tool programs
 	done
-	# Its kernels share nothing; whether they touch only what was brought, memcheck knows.
+	# Its kernels share nothing; memcheck sees accesses to pages that were not fetched.
 	sanitize memcheck tiers
 else
 	echo "no compute-sanitizer here: not checked by it"

@@ -22,10 +22,17 @@ struct gpu_test {
 	int (*run)(struct runner *r);
 };
 
+/* A test that is a call with other arguments, of the runner r. */
+#define GPU_TEST(ident, call)                                                                      \
+	static int ident(struct runner *r)                                                         \
+	{                                                                                          \
+		return call;                                                                       \
+	}
+
 /* Lists end with a NULL name. */
 extern const struct gpu_test array_tests[];   /* elements, spans, tickets */
 extern const struct gpu_test drive_tests[];   /* the same on $ANNEX_TEST_DEVICE */
-extern const struct gpu_test fault_tests[];   /* what devices do wrong */
+extern const struct gpu_test fault_tests[];   /* devices with faults */
 extern const struct gpu_test program_tests[]; /* search and addition */
 extern const struct gpu_test tier_tests[];    /* spaces in GPU memory */
 

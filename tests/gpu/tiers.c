@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors in more memory than the GPU is to use: kernels check what they held, and change it.
+ * Tensors in more memory than the GPU is to use: kernels check their contents and change them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,12 @@
 #define WAIT_MS 30000u
 #define ROUNDS 4u
 
-/* struct tiers - @bytes: of a tensor. @round: how often each was changed. @found: by the kernel. */
+/*
+ * struct tiers - Tensors in a space, and a kernel that changes them.
+ * @bytes: of a tensor
+ * @round: how often each was changed
+ * @found: the kernel's result
+ */
 struct tiers {
 	struct runner *r;
 	struct annex_store *store;
@@ -65,7 +70,7 @@ static int tiers_close(struct tiers *t, int err)
 	return err;
 }
 
-/* What is not brought first, a kernel must not touch; nor what is not held. */
+/* A kernel must touch only tensors that were fetched and are held. */
 static int take(struct tiers *t, unsigned int i)
 {
 	struct annex_move *m;
@@ -151,15 +156,8 @@ static int rounds(struct runner *r, bool checksum)
 	return tiers_close(&t, err);
 }
 
-static int plain(struct runner *r)
-{
-	return rounds(r, false);
-}
-
-static int with_checksums(struct runner *r)
-{
-	return rounds(r, true);
-}
+GPU_TEST(plain, rounds(r, false))
+GPU_TEST(with_checksums, rounds(r, true))
 
 const struct gpu_test tier_tests[] = {
 	{"tiers: tensors of three times the GPU's part", plain},

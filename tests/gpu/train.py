@@ -4,7 +4,7 @@ memory and PyTorch's save_on_cpu: train.py [--twin] RESULTS.
 
 Each way is a process of its own. RESULTS gets a line of JSON for each claim and figure. --twin: a
 small one on the CPU, in frames of the host's (tests/torch/frames.py), without figures. --check only
-prepares the package's compiled part, or says in one line what is missing here (exit 77).
+prepares the package's compiled part, or names the missing package in one line (exit 77).
 """
 import argparse
 import contextlib
@@ -64,7 +64,7 @@ def around(way, twin):
 
 
 def used(twin):
-    """Bytes of the GPU's memory that anybody has."""
+    """Bytes of the GPU's memory in use by all processes."""
     import torch
     if twin:
         return 0
@@ -150,7 +150,7 @@ def claims(found, twin):
     plain, own, stats = found["plain"], found["annex"], found["annex"]["stats"]
     # As equal as PyTorch is to itself.
     most = 4 * apart(plain, found["again"])
-    yield (f"training: losses are those of plain PyTorch, within {most:g}",
+    yield (f"training: losses equal plain PyTorch's, within {most:g}",
            apart(plain, own) <= most, f"{plain['losses']} and {own['losses']}")
     yield ("training: tensors have left and returned", stats["in"] and stats["out"], f"{stats}")
     yield ("training: never more than device_memory", not stats["over"], f"{stats}")
@@ -201,7 +201,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("results")
     parser.add_argument("--twin", action="store_true", help="small, on the CPU")
-    parser.add_argument("--check", action="store_true", help="say what is missing")
+    parser.add_argument("--check", action="store_true", help="name missing packages")
     parser.add_argument("--way", choices=WAYS, help="one way alone, in this process")
     args = parser.parse_args()
     if args.way:
