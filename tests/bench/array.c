@@ -2,8 +2,8 @@
 /*
  * Array reads with everything cached, against the same reads of a plain array. The plain array is
  * the very memory that the cache keeps its lines in: filled in order, the lines lie there in order.
- * Two arrays of a gigabyte differ by more than what is to be measured, from run to run, by where
- * they happen to lie.
+ * Two arrays of a gigabyte at different addresses would differ from run to run by more than the
+ * cost of the cache.
  */
 #include <string.h>
 #include <annex/array.h>

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <jansson.h>
 #include <annex/detail/clock.h>
 #include <annex/log.h>
 #include "figure.h"

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <jansson.h>
 
 /*
  * Rounds of a comparison: at most, and in this run. The sides take turns in each round, so that the
@@ -40,8 +41,8 @@ struct bench_group {
 
 /*
  * bench_groups() - A program NAME OUTPUT.json TOOL DIR [GROUP]...: measure all @groups, whose names
- * end with NULL, or those that are named, and write their figures to a file.
- * bench_form() - Which form is asked for; programs without groups call it first.
+ * end with NULL, or the named ones, and write their figures to a file.
+ * bench_form() - Read the form, full or smoke; programs without groups call it first.
  */
 void bench_groups(const struct bench_group *groups, int argc, char **argv);
 void bench_form(void);
@@ -65,5 +66,27 @@ void bench_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 double bench_seconds(void);
 double bench_median(double *values, unsigned int n);
+
+/* Run a program to its end and parse its output as JSON; a failure ends the benchmark. */
+json_t *bench_run_json(const char *dir, char *const argv[]);
+
+/**
+ * struct bench_usage - Time and memory of a program.
+ * @seconds: from start to end.
+ * @peak: the most resident memory, in bytes, of the program that the process ran last. Memory of
+ *	the caller, of a shell before its "exec" (ru_maxrss has both) and of children is not in it.
+ */
+struct bench_usage {
+	double seconds, peak;
+};
+
+/* bench_run_json(), and the usage if it is asked for; that needs ptrace(). */
+json_t *bench_run_usage(const char *dir, char *const argv[], struct bench_usage *usage);
+
+/* A group of figures: the peak of a small program that a large one runs; ends if it is wrong. */
+void bench_peak(const struct bench_ctx *ctx);
+
+/* The number at "key.key.key"; of an array on the way the first element is taken. */
+double bench_number(const json_t *object, const char *path);
 
 #endif

@@ -19,7 +19,7 @@ def sized(full, smoke):
 
 
 def place(out):
-    """The folder for figures: those of the smoke form are of no use, and lie apart."""
+    """The folder for figures. Figures of the smoke form mean nothing and have their own."""
     folder = f"{out}/bench" + sized("", "/smoke")
     os.makedirs(folder, exist_ok=True)
     return folder

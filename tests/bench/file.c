@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include "tests/unit/random.h"
 #include "bench.h"
-#include "spawn.h"
 
 #define DEPTH 256u
 #define PAGE 4096u
@@ -42,7 +41,7 @@ static void write_pages(const char *path, uint64_t pages)
 
 /*
  * Thousands of reads a second. Fixed buffers and files, no clock for each command, and no list of
- * what was read already, as on the other side; @least: of a batch, so many are waited for.
+ * blocks that were read, as on the other side. @least: wait for so many reads of a batch.
  */
 static double fio_rate(const struct bench_ctx *ctx, const char *path, unsigned int least)
 {
@@ -104,8 +103,8 @@ static void check(const struct reads *r, const struct annex_io *io, uint16_t sta
 }
 
 /*
- * Wait for the oldest, check it and what else has come, and send all these anew, behind those that
- * are in flight still. Return: how many.
+ * Wait for the oldest, check it and the others that have completed, and submit all of these again,
+ * behind the ones in flight. Return: how many.
  */
 static unsigned int turn_over(struct reads *r, struct annex_qp *qp)
 {
@@ -188,7 +187,7 @@ static void compare(const struct bench_ctx *ctx, const char *path, uint64_t page
 	snprintf(name, sizeof(name), "fio, %s, random 4 KiB reads, depth 256, batches of 32",
 		 where);
 	bench_series(name, all, bench_rounds, "k/s", 0, 0);
-	bench_series("the same, takes what is complete", any, bench_rounds, "k/s", 0, 0);
+	bench_series("the same, takes completed ones", any, bench_rounds, "k/s", 0, 0);
 	bench_series("file: the same reads through queue pairs", own, bench_rounds, "k/s", 0, 0);
 	snprintf(name, sizeof(name), "file: / better fio, %s", where);
 	bench_series(name, ratio, bench_rounds, "x", 1.0, 0);

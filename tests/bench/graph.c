@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "bench.h"
-#include "spawn.h"
 
 /* Beside what a process has resident: its page tables and the kernel's own for its files. */
 #define KERNEL_BYTES (16ull << 20)

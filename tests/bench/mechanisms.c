@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include "bench.h"
-#include "spawn.h"
 
 static const char *const algorithms[] = {"bfs", "cc"};
 

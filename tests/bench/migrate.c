@@ -85,7 +85,7 @@ double migrate_all(struct annex_space *s, const struct migrate_tensor *tensors, 
 		err = tier == ANNEX_TIER_GPU ? annex_prefetch(s, t->p, t->bytes, 0, &moves[i])
 					     : annex_pre_evict(s, t->p, t->bytes, tier, &moves[i]);
 	}
-	/* From the last: who sleeps then sleeps once. */
+	/* From the last, so that the thread sleeps once. */
 	for (unsigned int i = n; i-- > 0 && !err;)
 		err = annex_move_wait(moves[i], WAIT_MS);
 	seconds = bench_seconds() - start;

@@ -6,7 +6,6 @@
 #ifndef ANNEX_TESTS_BENCH_MIGRATE_H
 #define ANNEX_TESTS_BENCH_MIGRATE_H
 
-#include <jansson.h>
 #include <annex/mem.h>
 #include "figure.h"
 
@@ -33,8 +32,8 @@ double migrate_all(struct annex_space *s, const struct migrate_tensor *tensors, 
 		   unsigned int tier);
 
 /*
- * Each page of all of them is in the device tier, or none is. The space's own sum does not tell: a
- * fault brings pages around it, which may be those of other tensors that are still to come.
+ * Each page of all tensors is in the device tier, or none is. The space's sum does not show it: a
+ * fault also brings pages around it, perhaps of tensors that are fetched later.
  */
 void migrate_are(struct annex_space *s, const struct migrate_tensor *tensors, unsigned int n,
 		 bool device);

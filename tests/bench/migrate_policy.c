@@ -5,9 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <jansson.h>
 #include "migrate.h"
-#include "spawn.h"
 
 #define TRIES BENCH_SIZE(5u, 2u)
 #define SHARE 0.7 /* of the speed of all memory, for G10 */
@@ -16,9 +14,11 @@
 enum { PLAIN, ALL, ANNEX, G10, UVM, NONE, SIDES };
 
 /*
- * struct side - One of those that take turns. @apart: how far the simulator's iteration may be; 0:
- * it has none. Of each round: seconds of an iteration, and beside the simulator's; bytes that an
- * iteration moves.
+ * struct side - A policy; the policies take turns.
+ * @apart: permitted difference from the simulator's iteration; 0: there is none
+ * @took: seconds of an iteration, in each round
+ * @off: relative difference of @took from the simulator's, in each round
+ * @moved: bytes that an iteration moves
  */
 static struct side {
 	const char *name, *policy;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "migrate.h"
-#include "spawn.h"
 
 #define TENSOR (BENCH_SIZE(64, 1) * MIB)
 #define TENSORS 12u
@@ -39,7 +38,7 @@ static double fio_rate(const struct bench_ctx *ctx, const char *path, const char
 	return rate;
 }
 
-/* What is written was changed before; what is read is compared afterwards. */
+/* Writes have changed data; reads are compared afterwards. */
 static void both_ways(const char *path, uint64_t seed, double *out, double *in)
 {
 	struct annex_store *store = migrate_store(path, BYTES);

@@ -109,7 +109,7 @@ void migrate_small(const struct bench_ctx *ctx)
 		tensors[i].seed = (uint64_t)i << 32;
 		bytes += whole_pages(tensors[i].bytes);
 	}
-	/* With room for what is kept free. */
+	/* With room for the pages that stay free. */
 	bytes = whole_pages(bytes + bytes / 16);
 	snprintf(path, sizeof(path), "%s/migrate.data", ctx->dir);
 	by_calls(path, tensors, bytes); /* the file's blocks are there from now on */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * docs/examples/train.c with all the memory that its network takes, and with a quarter of it, the
- * rest on storage, in turns: nearly the same speed. The program compares its losses with those of
- * plain memory itself.
+ * rest on storage, in turns: nearly the same speed. The program itself compares its losses with
+ * plain memory's.
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "migrate.h"
-#include "spawn.h"
 
 json_t *migrate_run(const struct bench_ctx *ctx, const struct migrate_job *job)
 {

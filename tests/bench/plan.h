@@ -25,7 +25,7 @@ struct plan_subject {
 /* struct plan_trace - A subject that was read or made. @label: as figures name it. */
 struct plan_trace {
 	char label[64];
-	char file[4096]; /* as commands name it; of a generated one, what they write */
+	char file[4096]; /* as commands name it; a generated one: as they write it */
 	struct annex_trace *trace;
 	struct annex_vitality *vitality;
 };
@@ -63,7 +63,7 @@ void plan_run(const struct plan_trace *t, const struct annex_system *sys, const 
 #define PLAN_OTHERS 6u
 extern const char *const plan_others[PLAN_OTHERS];
 
-/* plan_each() - @one for each number below @n, on all processors; each writes what is its own. */
+/* plan_each() - @one for each number below @n, on all processors; each writes its own data only. */
 void plan_each(unsigned int n, void (*one)(void *ctx, unsigned int i), void *ctx);
 
 /* One file a group of figures. */

@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 #include "plan.h"
-#include "spawn.h"
 
 /* Measured traces, and the generated ones that stand in for them. */
 static const struct plan_subject measured[] = {
@@ -13,7 +12,7 @@ static const struct plan_subject measured[] = {
 static const struct plan_subject generated[] = {
 	{"bert-base", 256}, {"vit-l16", 256}, {"resnet152", 1024}};
 
-/* The tool reads a file: what is generated is written first. */
+/* The tool reads files, so write a generated trace first. */
 static void write_trace(const struct bench_ctx *ctx, struct plan_trace *t)
 {
 	char path[4300];

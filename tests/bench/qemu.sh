@@ -16,7 +16,7 @@ rounds=${ROUNDS:-5}
 figures=$out/bench
 [ -z "${SMOKE:-}" ] || rounds=1 figures=$out/bench/smoke
 # For both sides: queues that are rung through an eventfd, and a file that QEMU reads without
-# handing each command to a thread. Else the figures are those of QEMU's threads.
+# handing each command to a thread. Else QEMU's threads set the figures.
 export NVME_EXTRA=${NVME_EXTRA-ioeventfd=on} DISK_EXTRA=${DISK_EXTRA-aio=io_uring}
 
 # boot LOG OPTION... - In a guest like that; its lines are in the log.

@@ -46,7 +46,7 @@ static void stamp(struct annex_dev *dev)
 	bench_unmap(dev, buf, chunk * BLOCK, addr);
 }
 
-/* Older kernels know fewer flags; those they have are what makes a ring of one thread fastest. */
+/* Older kernels know fewer flags; take the ones that make a ring of one thread fastest. */
 static void open_ring(struct io_uring *ring)
 {
 	static const unsigned int flags[] = {
@@ -87,7 +87,7 @@ static double nop_rate(void)
 	return (double)n / (end - start) / 1e6;
 }
 
-/* Read BATCH random blocks and look at what came. */
+/* Read BATCH random blocks and check their data. */
 static void read_batch(struct annex_qp *qp, struct annex_io *ios, char *buf, uint64_t *rng)
 {
 	uint64_t tokens[BATCH], deadline = annex_deadline_ms(30000);
@@ -103,7 +103,7 @@ static void read_batch(struct annex_qp *qp, struct annex_io *ios, char *buf, uin
 					      deadline);
 		if (got < 0)
 			bench_fail("submit: %s", strerror(-got));
-		/* From the last: who sleeps then sleeps once. */
+		/* From the last, so that the thread sleeps once. */
 		sent += (unsigned int)got;
 		for (unsigned int k = sent; k-- > taken;) {
 			struct annex_result res;

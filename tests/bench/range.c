@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "bench.h"
-#include "spawn.h"
 
 void bench_range(const struct bench_ctx *ctx)
 {

@@ -57,11 +57,11 @@ class Served:
         return next(p["commands"] for p in json.loads(text)["parts"] if p["name"] == part)
 
     def await_more(self, part):
-        """Somebody has begun to use it."""
+        """Wait until a client uses the part."""
         before, deadline = self.commands(part), time.monotonic() + 10
         while self.commands(part) < before + sized(64, 1):
             if time.monotonic() > deadline:
-                raise SystemExit(f"share: nobody uses {part}")
+                raise SystemExit(f"share: no client uses {part}")
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -123,7 +123,7 @@ class Bench:
                              statistics.median(values) * 1e6, "us")
 
     def verify(self, daemon, part):
-        """What is measured is right."""
+        """Write and verify the whole part."""
         subprocess.run([self.tool, "verify", daemon.uri(part), "--overwrite"], check=True,
                        stdout=subprocess.DEVNULL)
         self.run(daemon.uri(part), "--verify", seconds=sized(1, 0.1))
@@ -164,7 +164,7 @@ class Bench:
                 ratios.append(self.run(daemon.uri(names[0]), seconds=short)["iops"] / direct[-1])
                 if i % SHORT:
                     continue
-                # Long enough that it does not matter who was started first.
+                # Long enough that the order of their starts does not matter.
                 some = [self.start(daemon.uri(name), "--depth", "16", "--nap", "200",
                                    seconds=4 * self.options.seconds) for name in names]
                 rates = [self.result(p)["iops"] for p in some]

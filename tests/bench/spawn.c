@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "figure.h"
-#include "spawn.h"
 
 extern char **environ;
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "bench.h"
-#include "spawn.h"
 
 static const struct bench_group groups[] = {
 	{"queue", bench_queue}, {"file", bench_file},   {"array", bench_array},

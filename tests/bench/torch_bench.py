@@ -9,7 +9,7 @@ Models are like GPT and ViT. Device memory is a quarter of what plain PyTorch ta
 that has only loaded everything. Batches are those whose plan has a bound of 0.95, 0.8 and 0.6 of
 the speed without waiting: the bound alone chooses them. Rows take turns, from another one on in
 each round. An iteration is the median of five, after the plan runs; a row is the median of the
-rounds. Losses of each row are compared with those of plain PyTorch, bit for bit. SMOKE=1 in the
+rounds. The losses of each row must equal plain PyTorch's, bit for bit. SMOKE=1 in the
 environment asks for the smoke form: small models.
 """
 import argparse
@@ -52,7 +52,7 @@ def memory_of(report):
 
 
 def choose(shares, wanted):
-    """The batch whose bound is a share of full speed, between those that were tried."""
+    """The batch whose bound is a share of full speed, interpolated between measured ones."""
     pairs = sorted(shares.items())
     for (low, a), (high, b) in zip(pairs, pairs[1:]):
         if min(a, b) <= wanted <= max(a, b) and a != b:
@@ -245,7 +245,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
     parser.add_argument("--rounds", type=int, default=1, help="of each row (1)")
     parser.add_argument("--train", action="append", metavar="MODEL:BATCH", type=training,
-                        default=[], help="only this one, not those that the bound chooses; again: "
+                        default=[], help="only this one, not the bound's choice; again: "
                         "this one, too")
     args = parser.parse_args()
     if args.threads < 1 or args.rounds < 1:

@@ -125,7 +125,7 @@ class Runs:
             return self.run("swap", config, group=group)
 
     def cache(self):
-        """The compiled part of the package, for a user who cannot read root's."""
+        """The compiled part of the package, for a user without access to root's."""
         mine = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         copy = os.path.join(self.scratch.name, "cache")
         shutil.copytree(os.path.join(mine, "annex"), os.path.join(copy, "annex"),
