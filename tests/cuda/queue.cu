@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The whole hot path as device code: each thread reads its own blocks, once by a command and a
- * wait, once by a vector and polls, and gives up what does not come.
+ * wait, once by a vector and polls, and abandons commands that do not complete.
  */
 #include <annex/queue.h>
 #include "dialect.h"

@@ -28,7 +28,7 @@ with_nvcc()
 		-o "$work/object.o" "$@"
 }
 
-# Those of programs and of device tests too: a clang without CUDA's headers can read them.
+# Also the sources of programs and device tests: a clang without CUDA's headers can read them.
 sources=(tests/cuda/*.cu tools/gpu/kernels.cu tests/gpu/kernels.cu)
 # A header is on the hot path if it has code for the device.
 while read -r header; do

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * libFuzzer target: a hostile host. The input is a program of calls, doorbells, queue entries and
- * host memory; the controller must not touch memory that was not mapped (what was lies
- * between inaccessible pages), and must always be there for a reset.
+ * host memory; the controller must not touch memory that was not mapped (mapped memory
+ * lies between inaccessible pages), and a reset must always work.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -163,7 +163,7 @@ static void step(struct input *in)
 	case 2:
 		inject(in);
 		break;
-	case 3: /* a doorbell of any value: commands that nobody wrote, heads that are wrong */
+	case 3: /* any doorbell value: commands that were never written, wrong heads */
 		annex_mmio_write32(ctrl->ops->doorbell(ctrl, (uint16_t)qid, action >> 7),
 				   (uint32_t)take_number(in, 4));
 		ctrl->ops->rung(ctrl, (uint16_t)qid);

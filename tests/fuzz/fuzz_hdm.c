@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memcpy(image, h->m->base, BYTES);
 	annex_hdm_close(h);
-	/* Whoever opens what is left either refuses it or can use it. */
+	/* Opening the remaining image either fails or gives a usable range. */
 	err = hdm_open_medium(make_memory(image), "fuzz", NULL, false, &h);
 	if (err) {
 		require(*annex_last_error());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Any bytes as a trace: what the reader accepts is sound as far as planning relies on it, says the
- * same once it was written and read again, and can be analysed; what it refuses has a reason of one
- * line.
+ * Any bytes as a trace. An accepted trace is sound as far as planning relies on it, is the same
+ * after it was written and read again, and can be analysed. A refusal has a reason of one line.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@ shift $(($# < 3 ? $# : 3))
 cd "$(dirname "$0")/../.."
 mkdir -p "$work"
 
-# Inputs to try where no time is given, besides those that are saved: some seconds for each target.
+# Inputs to try where no time is given, besides the saved ones: some seconds for each target.
 declare -A runs=([csr]=30000 [cxl]=8000 [cxlssd]=3000 [elf]=400000 [emu]=12000 [fs]=1500 [hdm]=2400
 	[import]=80000 [m2call]=1400 [plan]=100000 [query]=10000 [trace]=100000 [uri]=300000)
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Install into an empty tree, use what lies there as another project would, uninstall: run.sh BUILD
+# Install into an empty tree, use it as another project would, uninstall: run.sh BUILD
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -171,7 +171,7 @@ saxpy_runs()
 	return $rc
 }
 
-# time_kernel NAME ARGUMENT... - What it leaves in the array that --save names is in $root/saved.
+# time_kernel NAME ARGUMENT... - Run it; the array that --save names goes to $root/saved.
 time_kernel()
 {
 	local name=$1
@@ -290,7 +290,7 @@ udev_rule()
 	[ "$(stat -c %a "$tree/lib/udev/rules.d/60-annex.rules")" = 644 ]
 }
 
-# Who installs for himself need not be root.
+# A user can install into his home without root.
 own_prefix()
 {
 	local prefix=$root/own

@@ -27,7 +27,7 @@ chain()
 	}' >"$1"
 }
 
-# fact KEY - A value from the JSON of the last claim, whatever it is.
+# fact KEY - A value from the JSON of the last claim: a number, a string or a word.
 fact()
 {
 	sed -n "s/^ *\"$1\": *\(.*[^,]\),\{0,1\}$/\1/p" out | head -n 1

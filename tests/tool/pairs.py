@@ -76,7 +76,7 @@ def at_once(first, second):
 
 
 class Kind:
-    """Something that commands write to. @overwrites: writers replace what is there."""
+    """A target of commands that write. @overwrites: writers replace its data."""
 
     def __init__(self, name, writers, overwrites):
         self.name, self.writers, self.overwrites = name, writers, overwrites
@@ -86,10 +86,10 @@ class Kind:
         """As it is before a pair."""
 
     def state(self):
-        """What is there, as something that can be compared; raises Lost if it is not whole."""
+        """The target's data, to be compared; raises Lost if it is not whole."""
 
     def learn(self):
-        """What each writer makes alone; and the state if nobody wrote."""
+        """The result of each writer alone, and the state before any write."""
         for w in self.writers:
             self.reset()
             must(w.args)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Whole devices: written, checked, measured; whatever is wrong on them is told for what it is.
+# Whole devices: written, verified, measured. verify names each kind of damage.
 
 claim "verify in memory" "$annex" verify mem:16M --json
 value "all of it" bytes 16777216
@@ -31,7 +31,7 @@ claim "bench writes" "$annex" bench block file:w.img --bytes 1M --write --order 
 claim "bench writes to a device with a slow cache" "$annex" bench block --write --ios 8 \
 	'mem:4M?fault=delay,op=flush,us=300000' --json
 holds "the flush is in the time" awk "BEGIN {exit !($(number time_s) >= 0.3)}"
-claim "and what it wrote is right" "$annex" verify file:w.img --read-only --seed 9
+claim "and its data is right" "$annex" verify file:w.img --read-only --seed 9
 claim "bench of stamped data" "$annex" bench block file:w.img --ios 1000 --verify --seed 9
 
 # spoil OFFSET BYTES - A copy v2.img of v.img with other bytes there, from standard input.
@@ -62,7 +62,7 @@ wrong "a block torn at its beginning" "LBA 256 .*torn: correct from byte 200"
 head -c 4096 /dev/zero | spoil 409600 4096
 wrong "a block that was not written" "LBA 80[0-7] .*zeroes"
 tr '\0' Z </dev/zero | head -c 512 | spoil 1024 512
-wrong "a block of somebody else" "LBA 2 .*no pattern"
+wrong "a block with foreign data" "LBA 2 .*no pattern"
 refused "data of another seed" "stale: a run with seed 3" "$annex" verify file:v.img --read-only \
 	--seed 4
 rm v2.img

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What completion offers, all of it from annex --help.
 
-# completes WORDS... - What is offered for the last of the words, of which annex is not one.
+# completes WORDS... - The candidates for the last of the words; the words do not include annex.
 completes()
 {
 	bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _annex

@@ -21,7 +21,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 holds "two loads that overwrite a table leave it: $lost of 10 did not" test $lost -eq 0
 
-# A process that holds the device for a while: what comes meanwhile is refused, and changes nothing.
+# While a process holds the device, other commands are refused and change nothing.
 cp both/l.csv both/image
 "$annex" bench block file:both/dev --bytes 1M --write --seconds 60 --threads 1 >/dev/null 2>&1 &
 holder=$!
@@ -45,9 +45,9 @@ refused "a reader meanwhile: copy" "another process writes to both/dev" \
 holds "the device is there" test -e both/dev
 kill -TERM $holder
 wait $holder 2>/dev/null
-holds "it removes what it made when it is interrupted" test ! -e both/dev
+holds "it removes its file when it is interrupted" test ! -e both/dev
 
-# Readers share a device, and nobody writes to it as long as they read.
+# Readers share a device and keep writers out.
 truncate -s 1M both/dev
 "$annex" bench block "file:both/dev?readonly=1" --seconds 60 --threads 1 >/dev/null 2>&1 &
 holder=$!

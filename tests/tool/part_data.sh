@@ -94,14 +94,14 @@ holds "x and zeroes are x" cmp x.f64 w.f64
 truncate -s 512K a.zero b.zero
 claim "a cache larger than vectors" "$annex" vadd a.zero b.zero -o c.zero --cache 1G --threads 2 \
 	--json
-value "takes what they can use" cache_bytes $((3 * (512 + 64 * 4) * 1024))
+value "takes as much as they can use" cache_bytes $((3 * (512 + 64 * 4) * 1024))
 mkdir zeroes
 mv a.zero zeroes/a.f64
 claim "a cache larger than columns" "$annex" scan --columns zeroes --where 'a==0' --cache 1G \
 	--threads 2 --json
-value "takes what they can use" cache_bytes $(((512 + 64 * 4) * 1024))
+value "takes as much as they can use" cache_bytes $(((512 + 64 * 4) * 1024))
 make_graph
 claim "a cache larger than a graph" "$annex" graph bfs k.csr --cache 1G --threads 2 --json
-holds "takes what it can use" test "$(number cache_bytes)" -le \
+holds "takes as much as it can use" test "$(number cache_bytes)" -le \
 	$(($(stat -c %s k.csr) + 65 * 4096))
 rm -r b.zero c.zero zeroes

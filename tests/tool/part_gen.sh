@@ -8,7 +8,7 @@ holds "the help of trace gen lists models and GPUs" grep -qE "llama-7b.*4 x 2048
 
 claim "bert-base" "$annex" trace gen bert-base -o bert.json --json
 value "parameters" parameters 109514298
-claim "what it wrote is a trace" "$annex" trace show bert.json
+claim "its output is a trace" "$annex" trace show bert.json
 claim "once more" "$annex" trace gen bert-base -o bert2.json
 holds "a trace does not depend on chance" cmp bert.json bert2.json
 claim "to standard output" "$annex" trace gen bert-base

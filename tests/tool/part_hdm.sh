@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Memory ranges: caches in them, and what they cost beside ordinary memory.
+# Memory ranges: caches in them, and their speed beside ordinary memory.
 
 make_graph
 claim "bench hdm has help" "$annex" bench hdm --help
@@ -44,7 +44,7 @@ refused "a range that is not there" "size= makes it" "$annex" bench hdm shm:noth
 refused "a range without room for it" "no room for" "$annex" bench hdm shm:range --bytes 1G
 refused "too few bytes" "--bytes 4K" "$annex" bench hdm shm:range --bytes 4K
 refused "too many threads" "too few for 300 threads" "$annex" bench hdm shm:range --threads 300
-refused "a file of somebody's" "format=1" "$annex" bench hdm shm:k.csr
+refused "a file with other data" "format=1" "$annex" bench hdm shm:k.csr
 refused "no range at all" "unknown scheme" "$annex" bench hdm mem:1M
 refused "no devdax" "no devdax" "$annex" bench hdm dax:/dev/null
 refused "no such node" "numa:1023" "$annex" bench hdm numa:1023?size=1M

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Options and files that are not what they seem: an error, and no wait without end.
+# Options that are no numbers, and pipes and devices as files: an error, and no endless wait.
 
 claim "a trace" "$annex" trace gen gpt2 --batch 1 -o input.json
 for number in ' 5' '+5' 0x10 5s '' . e3 nan inf -1; do
@@ -25,7 +25,7 @@ for number in .5 0.5 5e-1 00.5; do
 	rm -r table
 done
 
-# Pipes that nobody writes to, devices without end, and files of the kernel's.
+# Pipes without a writer, devices without an end, and files of the kernel.
 mkfifo pipe
 refused "a CSV file in a pipe" "not a regular file" "$annex" scan --csv pipe --where 'a>1'
 refused "a CSV file in a pipe, to import" "not a regular file" "$annex" scan import pipe -o table

@@ -16,7 +16,7 @@ begun()
 	done
 }
 
-# interrupted SIGNAL WORDS COMMAND... - It ends by that, and what was there before is all there is.
+# interrupted SIGNAL WORDS COMMAND... - The signal ends it, and it leaves no new file.
 # A shell's background commands ignore SIGINT, hence env. Nothing was interrupted if it was done: it
 # told how long it took.
 interrupted()

@@ -182,7 +182,7 @@ holds "its last member" sh -c "grep -A 3 '\"members\"' out | grep -q 0000:0d:00.
 holds "a region" grep -q '"name": "region1"' out
 holds "but one that is committed, and of this device" \
 	sh -c "! grep -qE '\"region[02]\"' out"
-holds "what no driver tells" grep -q '"poison_records": null' out
+holds "facts that no driver reports" grep -q '"poison_records": null' out
 holds "nor its health" grep -q '"health": null' out
 value "the buffer in bytes" cmb_bytes 262144
 value "group" iommu_group 3
@@ -191,7 +191,7 @@ holds "what holds a partition" grep -q '"kind": "holder"' out
 holds "swap" grep -q '"kind": "swap"' out
 holds "the owner's process" grep -q '"pid": 4242' out
 rm $hdm/range/base
-claim "list for who is not root" "$annex" list --root there
+claim "list for users other than root" "$annex" list --root there
 row 0000:0e:00.0 '.* 512.0 MiB, 2 ways, ended$'
 claim "in JSON" "$annex" list --root there --json
 holds "where the range is, is unknown" grep -q '"base": null' out
@@ -213,7 +213,7 @@ echo 0 >there/sys/devices/system/node/has_cpu
 claim "doctor of a copied machine" "$annex" doctor --root there
 holds "no drive of another machine" grep -qE '^ng: +remote +unknown' out
 holds "the command that connects one" grep -q 'nvme connect -t tcp' out
-holds "nothing of what is offered" sh -c '! grep -qE "^ng: +offered" out'
+holds "no line about offered subsystems" sh -c '! grep -qE "^ng: +offered" out'
 holds "io_uring" grep -qE '^file: +io_uring +ok' out
 holds "kernel" grep -qE '^pci: +kernel +ok' out
 holds "headers" grep -qE '^pci: +headers +ok' out
@@ -253,7 +253,7 @@ echo 1 >there/sys/kernel/config/nvmet/subsystems/a/attr_allow_any_host
 claim "doctor with one that is waited for" "$annex" doctor --root there
 holds "for ever" grep -qE '^ng: +remote +missing .*nvme1' out
 holds "until when" grep -q 'sudo tee /sys/class/nvme/nvme1/ctrl_loss_tmo' out
-holds "what is offered" grep -qE '^ng: +offered +ok +2 subsystems .* 1 of them' out
+holds "offered subsystems" grep -qE '^ng: +offered +ok +2 subsystems .* 1 of them' out
 echo connecting >there/sys/class/nvme/nvme2/state
 claim "doctor with one that is lost" "$annex" doctor --root there
 holds "its state" grep -qE '^ng: +remote +missing +1 of 2 .*nvme2: connecting' out
@@ -264,14 +264,14 @@ holds "an old kernel" grep -qE '^pci: +kernel +missing' out
 holds "no headers, and their package" grep -q 'apt-get install dkms linux-headers-5.15.0' out
 holds "no module" grep -q 'dkms install annex/' out
 echo '#1 SMP PREEMPT_DYNAMIC' >there/proc/sys/kernel/version
-claim "doctor under a kernel of somebody else's" "$annex" doctor --root there
+claim "doctor under a kernel that is not Debian's" "$annex" doctor --root there
 holds "names no package that there is not" sh -c '! grep -q linux-headers out'
 holds "but says where headers are" \
 	grep -qE '^pci: +headers +missing .*they come with the kernel' out
 echo '#1 SMP Debian 5.15.0-1' >there/proc/sys/kernel/version
 claim "doctor of Debian's again" "$annex" doctor --root there
 holds "windows" grep -qE '^cxl +windows +ok' out
-holds "bridges that nobody holds" grep -qE '^cxl +bridges +ok' out
+holds "bridges without an owner" grep -qE '^cxl +bridges +ok' out
 holds "memory that nothing uses" grep -q 'sudo annex bind 0000:0f:00.0' out
 holds "a shared group" grep -q '0000:00:04.0 shares IOMMU group 3' out
 claim "JSON likewise" "$annex" doctor --root there --json
@@ -304,7 +304,7 @@ for addr in '' 0 00:04 00:04.8 00:20.0 00:4.0.0 0000:00:04.0x x000:00:04.0 '00:0
 	refused "bind of \"$addr\"" "not a PCI address" "$annex" bind -- "$addr"
 	refused "unbind of \"$addr\"" "not a PCI address" "$annex" unbind -- "$addr"
 done
-refused "bind of what is not there" "no PCI device ffff:ff:1f.7" "$annex" bind ffff:ff:1f.7
+refused "bind of no device" "no PCI device ffff:ff:1f.7" "$annex" bind ffff:ff:1f.7
 refused "a bad address after a good one" "not a PCI address" "$annex" bind ffff:ff:1f.7 00
 
 # The same machine in place of this one's /sys, where mounts of one's own can be had.

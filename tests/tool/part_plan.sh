@@ -38,7 +38,7 @@ value "it takes as long as predicted" iteration_s "$predicted"
 claim "plan over a plan when told to" "$annex" plan chain.json "${machine[@]}" -o chain.plan \
 	--overwrite
 claim "bound" "$annex" plan chain.json "${machine[@]}" --bound --json
-below "it is below what is reached" "$(number bound_s)" "$predicted"
+below "it is below the plan's time" "$(number bound_s)" "$predicted"
 
 # A plan that was taken over is told to be.
 claim "the trace of a model" "$annex" trace gen llama-1b --batch 1 -o llama.json
@@ -157,7 +157,7 @@ if command -v gnuplot >/dev/null; then
 		holds "$file.svg ends" grep -q '</svg>' $file.svg
 	done
 	holds "the capacity is drawn" grep -q capacity plan.svg
-	# colours WORDS - Those of the labels that begin so, each once.
+	# colours WORDS - The colours of the labels that begin so, each once.
 	colours()
 	{
 		awk -v words=">$1" 'match($0, /fill="rgb[^"]*"/) {
@@ -211,17 +211,17 @@ for noise in 1 20 100% -0.1 nan 0.2x %; do
 		--policy g10 --noise=$noise
 done
 refused "sweep over nothing" "KEY=VALUE" "$annex" simulate chain.json --policy g10 --sweep ssd
-refused "sweep over what is no option" "colour" "$annex" simulate chain.json --policy g10 \
+refused "sweep over an unknown option" "colour" "$annex" simulate chain.json --policy g10 \
 	--sweep colour=1
 refused "sweep over no rate" "ssd 0" "$annex" simulate chain.json --policy g10 --sweep ssd=0,1
 refused "sweep twice" "twice" "$annex" simulate chain.json --policy g10 --sweep ssd=1 ssd=2
 refused "plot of several policies" "--plot" "$annex" simulate chain.json --policy all --plot bad.svg
-claim "a plan nobody keeps" "$annex" plan chain.json -o /dev/null
+claim "a plan to /dev/null" "$annex" plan chain.json -o /dev/null
 mkfifo pipe.plan
 cat pipe.plan >piped.plan &
 claim "a plan into a pipe" "$annex" plan chain.json -o pipe.plan
 wait $!
-claim "what came out of the pipe" "$annex" plan show piped.plan
+claim "the plan from the pipe" "$annex" plan show piped.plan
 refused "plan over a plan" "overwrite" "$annex" plan chain.json -o chain.plan
 refused "plan in no directory" "nowhere" "$annex" plan chain.json -o nowhere/bad.plan
 refused "plan and plot in one file" "files of their own" \

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Files of plans and plots: nothing that is read goes, and what belongs together comes together.
+# Files of plans and plots: inputs are never overwritten, and a plan and its plot appear together.
 
 # keeps FILE WORDS COMMAND... - It is refused, and the file is as it was.
 keeps()
@@ -37,11 +37,11 @@ refused "plan and plot in two links to one file" "files of their own" "$annex" p
 rm there/*
 exec 8<there
 flock 8
-refused "plan and plot where somebody keeps the directory" "has had there locked for 5 s" \
+refused "plan and plot in a directory that is locked" "has had there locked for 5 s" \
 	"$annex" plan chain.json "${machine[@]}" -o there/o.plan --plot there/p.svg
 holds "neither of them is there" test -z "$(ls -A there)"
 exec 8<&-
-claim "plan and plot where nobody does any longer" "$annex" plan chain.json "${machine[@]}" \
+claim "plan and plot when it is unlocked" "$annex" plan chain.json "${machine[@]}" \
 	-o there/o.plan --plot there/p.svg
 rm -r there
 refused "a plan without a name" "not the name of a file" "$annex" plan chain.json -o ""
@@ -93,7 +93,7 @@ if command -v gnuplot >/dev/null; then
 	claim "a plan to a file, its plot to standard output" "$annex" plan chain.json \
 		"${machine[@]}" --plot - -o third.plan
 	holds "the plan is in its file" cmp third.plan chain.plan
-	refused "a plot of what cannot run, to standard output" "flashneuron" "$annex" simulate \
+	refused "a plot of an infeasible plan, to standard output" "flashneuron" "$annex" simulate \
 		heavy.json --policy flashneuron "${machine[@]}" --plot -
 fi
 refused "plan and plot to standard output" "only one" "$annex" plan chain.json -o - --plot -

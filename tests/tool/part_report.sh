@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# What plans and simulations report: each of several GPUs, what cannot be told, and every name.
+# Reports of plans and simulations: each of several GPUs, unknown values, and every name.
 
 # iterations - The times of the last claim's JSON: of the whole, and of each GPU.
 iterations()
@@ -102,7 +102,7 @@ claim "GPUs" "$annex" simulate chain.json second.json --policy annex --cxl 4G --
 	--gpu 1G --host 0 --json
 holds "that use CXL memory" grep -q in_cxl_bytes out
 names simulate
-claim "what cannot run" "$annex" simulate heavy.json --policy flashneuron "${machine[@]}" --json
+claim "an infeasible plan" "$annex" simulate heavy.json --policy flashneuron "${machine[@]}" --json
 names infeasible
 claim "a sweep" "$annex" simulate chain.json --policy g10 --sweep ssd=1.6,3.2 host=1 --json
 names sweep

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# annex selftest: it passes here, leaves nothing, and notices what is wrong.
+# annex selftest: it passes here, leaves nothing, and detects faults.
 
 mkdir st
 self=("$annex" selftest --seed 7)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# One device for many processes: a daemon, its parts, who uses them, and its end.
+# One device for many processes: a daemon, its parts, their users, and its end.
 
 claim "serve has help" "$annex" serve --help
 holds "with an example" grep -q "annex part add" out
@@ -43,7 +43,7 @@ refused "a table that is none" "is no table of parts" "$annex" serve --socket so
 	file:disk
 refused "a folder that is not there" "No such file" "$annex" serve --socket none/sock mem:1M
 refused "no mode" "permissions to read and write" "$annex" serve --socket sock --mode 0777 mem:1M
-refused "a mode for nobody" "only root could connect" "$annex" serve --socket sock \
+refused "a mode without a bit" "only root could connect" "$annex" serve --socket sock \
 	--mode 0 mem:1M
 refused "no device before no table" "unknown scheme" "$annex" serve --socket sock shm:disk
 refused "a status of a mode" "no other option but --json" "$annex" serve --status sock --mode 0600
@@ -70,9 +70,9 @@ refused "another socket than the passed one" "made the socket: passed" \
 	python3 passed.py "$annex" serve --socket sock mem:1M
 refused "no clients" "--clients 0" "$annex" serve --socket sock --clients 0 mem:1M
 refused "too many clients" "--clients 65" "$annex" serve --socket sock --clients 65 mem:1M
-refused "nobody to ask" "No such file" "$annex" serve --status sock
-refused "nobody to open" "No such file" "$annex" verify "unix:sock?part=a" --read-only
-refused "nobody who could add" "No such file" "$annex" part add sock a 1M
+refused "no daemon to ask" "No such file" "$annex" serve --status sock
+refused "no daemon to open" "No such file" "$annex" verify "unix:sock?part=a" --read-only
+refused "no daemon to add to" "No such file" "$annex" part add sock a 1M
 
 # A table gives all of the device away, which holds something else: nothing is made, or written.
 printf data >disk
@@ -97,7 +97,7 @@ refused "a table at the name of a socket" "sock" "$annex" serve --socket sock2 -
 refused "no table for a daemon that is no one" "another process serves there" "$annex" serve \
 	--socket sock --table t3 mem:1M
 claim "a part" "$annex" part add sock a 16M
-claim "another, of somebody else" "$annex" part add sock b 8M --owner 61234:61235 --mode 0640
+claim "another, of another user" "$annex" part add sock b 8M --owner 61234:61235 --mode 0640
 refused "the same part again" "File exists" "$annex" part add sock a 1M
 refused "a part that is too large" "40.0 MiB of 64.0 MiB are free, beside 2 parts" \
 	"$annex" part add sock c 64M
@@ -109,13 +109,13 @@ for owner in :root root: ''; do
 	refused "an owner that is $owner" "give USER or USER:GROUP" \
 		"$annex" part add sock c 1M --owner "$owner"
 done
-refused "nobody's number" "no user 4294967295" "$annex" part add sock c 1M --owner 4294967295
+refused "the number of no user" "no user 4294967295" "$annex" part add sock c 1M --owner 4294967295
 refused "a part for its daemon" "the daemon's socket alone" \
 	"$annex" part add 'unix:sock?part=c' c 1M
 refused "a name that is a path" "a name is letters" "$annex" part add sock ../c 1M
 refused "no size" "a socket, a part and its size" "$annex" part add sock c
-refused "no such user" "there is no user nobody-of-that-name" \
-	"$annex" part add sock c 1M --owner nobody-of-that-name
+refused "no such user" "there is no user unknown-name" \
+	"$annex" part add sock c 1M --owner unknown-name
 refused "no such part" "there is no part" "$annex" part remove sock c
 refused "none to be changed" "there is no part c" "$annex" part set sock c --mode 0640
 refused "no change" "nothing to change: give" "$annex" part set sock b
@@ -126,7 +126,7 @@ holds "are a table" grep -qE "^b +8.0 MiB 61234:61235 +0640 +100 +any +0 " out
 claim "another rate and owner" "$annex" part set sock b --rate 4M --owner 61236 --first
 claim "are seen" "$annex" serve --status sock
 holds "and nothing else changed" grep -qE "^b +8.0 MiB 61236:61236 +0640 +first +4.0 MiB +0 " out
-holds "and what others may have beside" grep -q "with priority: at most 128.0 KiB in flight$" out
+holds "and the limit of the others" grep -q "with priority: at most 128.0 KiB in flight$" out
 claim "no rate, and a weight" "$annex" part set sock b --rate none --weight 7
 claim "are seen, too" "$annex" serve --status sock
 holds "instead" grep -qE "^b +8.0 MiB 61236:61236 +0640 +7 +any +0 " out
@@ -159,7 +159,7 @@ refused "the same part twice" "the same device" "$annex" copy g.csr "$uri" "unix
 	--overwrite
 claim "and searched there" "$annex" graph bfs g.csr --device "$uri" --cache 256K --json
 claim "the daemon's counts" "$annex" serve --status sock --json
-holds "no command failed but those that had to" grep -q '"failed":' out
+holds "failed commands are counted" grep -q '"failed":' out
 ends "the daemon ends"
 
 if served --table t file:disk; then
@@ -253,7 +253,7 @@ holds "in silence" test "$(read -r -t 0 -u 9; echo $?)" -ne 0
 exec 9>&-
 lines=
 
-# A device under two names is one, for daemons and for others who write.
+# A device under two names is one, for daemons and for other writers.
 truncate -s 64M behind
 loop=
 if [ "$(id -u)" -eq 0 ] && loop=$(losetup --show -f behind 2>/dev/null) &&
@@ -314,12 +314,12 @@ wait $reader
 holds "a reader fails when it is gone" grep -q '^annex bench block: .*unix:sock' err
 holds "and tells of no lost writes" sh -c '! grep -q "writes may be lost" err'
 holds "its name stays" test -S sock
-refused "and nobody is there" "no process serves there" "$annex" serve --status sock
+refused "and no daemon answers" "no process serves there" "$annex" serve --status sock
 if served --table t file:disk; then
 	ok
 else
 	fail "the next daemon takes the name"
 fi
-claim "what was written is there" "$annex" serve --status sock
+claim "the written parts are there" "$annex" serve --status sock
 ends "the last one ends"
 rm -f lines disk t t.new m.prom g.csr serve.err passed.py

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Ranges and graphs that somebody cuts short while they are used: an error, and no SIGBUS.
+# Ranges and graphs that another process truncates while they are used: an error, and no SIGBUS.
 
 mkdir -p cut
 awk 'BEGIN {
@@ -8,7 +8,7 @@ awk 'BEGIN {
 	for (i = 0; i < 20000; i++)
 		printf "1,1,%d,1,0.06,1994-01-%02d\n", i % 2 ? 5 : 50, i % 28 + 1
 }' >cut/lineitem.csv
-# Large, so that what reads it is still there when it is cut.
+# Large, so that its reader still runs when it is truncated.
 claim "a graph to cut" "$annex" graph gen kron --scale 20 --degree 8 -o cut/g.csr
 claim "a smaller one" "$annex" graph gen kron --scale 16 --degree 8 -o cut/small.csr
 
@@ -133,7 +133,7 @@ for sizes in 0 600K "0 4M"; do
 	wait $server
 	rc=$?
 	cp cut/server err
-	holds "the server tells what was truncated" \
+	holds "the server names the truncated file" \
 		test "$rc $(grep -c "^annex.*$range.*truncated" err) $(wc -l <err)" = "1 1 1"
 done
 rm -rf "$range" "$range.2" cut

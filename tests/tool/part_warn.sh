@@ -11,7 +11,7 @@ warned()
 		"$(wc -l <err)" -eq 1
 }
 
-# Direct I/O that is asked for by name. Files of sysfs have none, whoever looks.
+# Direct I/O that is asked for by name. Files of sysfs have none for any user.
 plain=/sys/kernel/mm/transparent_hugepage/enabled
 if [ -r $plain ]; then
 	refused "direct=1 where there is none" \
@@ -29,7 +29,7 @@ if [ "$(id -u)" -eq 0 ] && loop=$(losetup -b 4096 --show -f sectors.img 2>/dev/n
 		"$annex" bench block "file:$loop?readonly=1&block=4096&direct=1" --seconds 0.1
 	claim "with blocks of its choice" \
 		"$annex" bench block "file:$loop?readonly=1&direct=1" --seconds 0.1
-	claim "where nobody insists" \
+	claim "without direct=1" \
 		"$annex" bench block "file:$loop?readonly=1&block=512" --seconds 0.1
 	losetup -d "$loop"
 else

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The annex tool as a user meets it: run.sh [ANNEX] [PART]..., ANNEX being build/annex.
-# Each part, of part_PART.sh, makes what it needs in a folder of its own. Every check is a claim
+# Each part, of part_PART.sh, makes its files in a folder of its own. Every check is a claim
 # about one command; the last line counts them.
 set -u
 

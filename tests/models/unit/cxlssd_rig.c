@@ -426,7 +426,7 @@ static bool is_new(const struct line *l, uint32_t found, uint64_t store)
 	return l->v[found].store == store;
 }
 
-/* If a line has what a whole store gave it, no line of that store has what was there before. */
+/* If a line has data of a whole store, no line of that store has older data. */
 static void check_whole(struct cxlssd_rig *r, const struct whole *w, const uint32_t *found)
 {
 	bool there = false;

@@ -19,7 +19,7 @@ struct version {
 };
 
 /*
- * struct line - @v: its bytes since the last fence, @n of them; the first are those that last.
+ * struct line - @v: its versions since the last fence, @n of them; the first one lasts.
  * struct whole - A store since the last fence that is there as a whole or not at all. @ordered: if
  * it is, all stores before it are.
  */

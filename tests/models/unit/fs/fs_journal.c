@@ -144,7 +144,7 @@ static void damaged(void)
 	damage(s, 3);
 	has(s, true, 0);
 	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-	/* Without a header nobody knows what it has. */
+	/* Without a header the journal cannot be read. */
 	s = crashed();
 	damage(s, 0);
 	CU_ASSERT_EQUAL(annex_fs_mount(s, NULL, &fs), -EIO);
