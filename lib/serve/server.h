@@ -264,7 +264,7 @@ void serve_wake(struct annex_server *s);
 int serve_hear(struct peer *p);
 void serve_ignore(const struct peer *p);
 
-/* answer.c: the part of an ANNEX_SERVE_ADD or ANNEX_SERVE_SET. */
+/* The part of an ANNEX_SERVE_ADD or ANNEX_SERVE_SET. */
 struct annex_serve_part serve_part_of(const struct annex_serve_message *m);
 /* serve_answer_to() - An answer without numbers. serve_answer() - Send one. Return: 0, or the
  * negative errno of the socket. serve_tell() - Send progress before the answer. */

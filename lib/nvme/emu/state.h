@@ -329,7 +329,7 @@ int annex_emu_map_far(struct annex_ctrl *ctrl, uint64_t far, size_t len,
 		      const struct annex_copier *copier, uint64_t *addr);
 int annex_emu_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len);
 
-/* queue.c, identify.c: operations of the controller as a whole. */
+/* queue.c: operations of the controller as a whole. */
 uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq);
 uint32_t annex_emu_status(struct annex_ctrl *ctrl);
 int annex_emu_create(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,

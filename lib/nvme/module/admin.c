@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include "core/log.h"
-#include "state.h"
+#include "module.h"
 
 int module_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data)
 {

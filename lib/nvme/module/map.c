@@ -14,7 +14,7 @@
 #include <annex/nvme.h>
 #include "core/array.h"
 #include "core/log.h"
-#include "state.h"
+#include "module.h"
 
 #define PAGES (1ull << 26) /* of 4 KiB that can be mapped without an IOMMU: 256 GiB */
 #define FIRST 1            /* the page at which assigned addresses begin */

@@ -9,7 +9,6 @@
 #include <annex/nvme.h>
 #include "core/log.h"
 #include "module.h"
-#include "state.h"
 
 static uint32_t status(struct annex_ctrl *ctrl)
 {

@@ -12,7 +12,7 @@
 #include <annex/detail/clock.h>
 #include "core/log.h"
 #include "core/thread.h"
-#include "state.h"
+#include "module.h"
 
 int module_events_init(struct module *p)
 {
