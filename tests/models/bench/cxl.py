@@ -139,7 +139,7 @@ def writes_goal(theirs):
 
 
 def bench_skybyte_writes(figures, runs):
-    """Figure 18: pages programmed, with and without those of a flush at the end."""
+    """Figure 18: pages programmed, with and without a final flush."""
     figures.command = runs.command + " --show flash-writes"
     full = SKYBYTE_CONFIGS.index("full")
     for workload, theirs in SKYBYTE_WRITES.items():

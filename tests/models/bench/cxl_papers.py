@@ -2,7 +2,7 @@
 """Figures of two papers.
 
 CXL-GPU: from its text. SkyByte: from its artifact (HieronZhang/SkyByte-Artifact, 7754b5f), whose
-sizes are 16 times those of annex cxl simulate.
+sizes are 16 times as large as in annex cxl simulate.
 """
 
 # 9d's access patterns: vectors; trees and elimination; graphs.

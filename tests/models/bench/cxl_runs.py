@@ -15,7 +15,7 @@ ENDED = "cxl-gpu --config dram,cxl --media dram"
 
 
 class Runs:
-    """The runs of one report, by workload and configuration; of a sweep, those of one value."""
+    """The runs of one report, or of one value of a sweep, by workload and configuration."""
 
     def __init__(self, command, runs):
         self.command = command
@@ -56,7 +56,7 @@ class Runs:
     def writes_ratio(self, workload, config, has_residue):
         """Pages that base programs during a run, for each of a configuration, 1 at least.
 
-        With the residue, they are those that a flush at the end programs, too.
+        With the residue, pages of a final flush count too.
         """
         run = self.get(workload, config)
         pages = run["flash_writes"] + (run["residue_pages"] if has_residue else 0)

@@ -2,7 +2,7 @@
 /*
  * Personalities of filebench on the file system, in virtual time:
  *
- *	fs WORKLOAD [OPTION=VALUE]...	play one, and print what it took as JSON
+ *	fs WORKLOAD [OPTION=VALUE]...	play one, and print its times as JSON
  *	fs costs [OPTION=VALUE]...	measure real times of calls, likewise
  *
  * design=bytefs|ext4-like, scale=, log=PERCENT, pages=PERCENT, media=PERCENT, suspend=NANOSECONDS,

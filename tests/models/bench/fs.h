@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The benchmark of the file system: personalities of filebench, played by virtual threads on an
- * emulated endpoint. Times are virtual, but those of struct fsb_calls.
+ * emulated endpoint. Times are virtual, except in struct fsb_calls.
  */
 #ifndef ANNEX_TESTS_FS_H
 #define ANNEX_TESTS_FS_H
@@ -14,8 +14,8 @@
 #define FSB_LOG UINT32_MAX    /* number of the file that all append to */
 
 /*
- * struct fsb_opts - One run. @scale: counts and sizes are those of filebench and of the artifact,
- * divided by it. @log, @media: percent of the log's size and of the times of flash. @pages: of DRAM
+ * struct fsb_opts - One run. @scale: divisor of the counts and sizes of filebench and of the
+ * artifact. @log, @media: percent of the log's size and of the times of flash. @pages: of DRAM
  * beside the log, in percent of the artifact's log. @suspend: virtual nanoseconds until a program
  * makes way for a read; 0: it never does. @alpha, @twice: of annex_fs_mount(). @buffered: of the
  * endpoint. @flush: virtual nanoseconds between two write backs, before they are scaled. @each:
@@ -66,7 +66,7 @@ struct fsb_dir {
 
 /*
  * struct fsb_file - An entry of a fileset. @version: how often it was made. @plan: bytes that it
- * gets when it is written as a whole. @there: it exists. @busy: somebody has it open. @dirty: it
+ * gets when it is written as a whole. @there: it exists. @busy: an actor has it open. @dirty: it
  * was written since it was synced.
  */
 struct fsb_file {

@@ -105,7 +105,7 @@ def bench_traffic(figures, bench):
 
 
 def bench_all(bench, out):
-    """All figures, and those that have goals."""
+    """All figures, and the figures with goals."""
     figures = Figures()
     bench_speed(figures, bench)
     bench_writes(figures, bench)

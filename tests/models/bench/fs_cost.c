@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Times of the processor. They are those that
+ * Times of the processor, as printed by
  *
  *	build/bench/fs costs
  *
- * printed on 2026-11-26, the medians of five runs, rounded: real times of calls of the library,
+ * on 2026-11-26: the medians of five runs, rounded: real times of calls of the library,
  * without FUSE and with what emulates the endpoint. The copying of a page is taken off read and
  * write.
  */

@@ -6,8 +6,10 @@
 #include "../../bench/figure.h"
 #include "fs.h"
 
-/* struct drive - @rounds: that nobody has begun. @due: when the next write back begins; @next: when
- * it goes on, with @file. @waits: it has begun. */
+/*
+ * struct drive - @rounds: rounds that no actor has begun. @due: when the next write back begins;
+ * @next: when it goes on, with @file. @waits: it has begun.
+ */
 struct drive {
 	struct fsb_actor *actors;
 	uint32_t running, rounds, file;
@@ -28,8 +30,8 @@ static struct fsb_actor *earliest(const struct drive *d)
 
 /*
  * The next file that was written, and in the end all that is left. annex_fs_fsync() of all files
- * does the same for ANNEX_FS_BYTEFS, but in a call so long that dies are busy at its end already
- * for those who are at its beginning still. Return: whether all was written back.
+ * does the same for ANNEX_FS_BYTEFS, but in so long a call that at its end dies are busy for
+ * actors that are still at its beginning. Return: whether all was written back.
  */
 static bool write_one_back(struct fsb *b, struct drive *d)
 {

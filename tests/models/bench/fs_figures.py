@@ -236,7 +236,7 @@ def cores(bench):
 @aside("Sensitivity: a write back in one call", """
 bytefs over ext4-like, when a call of `annex_fs_fsync()` writes all files of bytefs back, and not
 a call for each (`each=0`): the model of the flash serves requests in the order of calls, so
-those of other threads that come during that call are served behind it.""")
+requests of other threads during that call are served after it.""")
 def each(bench):
     return sweep(bench, "each", (1, 0), ("one a call", "all"))
 

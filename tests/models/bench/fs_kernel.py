@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Blocks that the design ext4-like writes, beside those of the kernel's ext4 on a loop device.
+"""Blocks that the design ext4-like writes, beside blocks of the kernel's ext4 on a loop device.
 
 fs_kernel.py BUILD: the same calls on both, by one process, from a new mount to the end of the
 unmount. Needs root, FUSE, a loop device and mkfs.ext4. Writes BUILD/bench/fs_kernel.json.

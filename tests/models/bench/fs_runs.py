@@ -76,7 +76,7 @@ class Bench:
         return self.reports[words]
 
     def run(self, workload, design, options=""):
-        """One run. Options that say what is so anyway, or do nothing, are the same run."""
+        """One run. Options with default values, or without effect, are the same run."""
         words = [word for word in options.split() if word not in DEFAULTS
                  and not (design == EXT4 and word.startswith(IDLE))]
         return Run(self.report(" ".join([workload, f"design={design}", *words])))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Filesets: files in a tree of directories, and what is known of them. A file that was looked up is
+ * Filesets: files in a tree of directories, and knowledge about them. A file that was looked up is
  * known from then on, as by the kernel's cache of names.
  */
 #include <math.h>

@@ -11,7 +11,7 @@ static struct fsb_file *file_of(struct fsb *b, const struct fsb_actor *a)
 	return &b->set.files[a->file];
 }
 
-/* Some file is open that nobody else has open. Return: whether its path is known. */
+/* Open a file that no other actor has open. Return: whether its path is known. */
 static bool take(struct fsb *b, struct fsb_actor *a)
 {
 	if (!a->chosen) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A kernel that does nothing, called by M2func and by its two rivals, with the paper's link
- * latencies and without (M2NDP, section II-C and Figure 4); and what it costs a host whose caches
- * the device does not see to write its data back before such a call.
+ * latencies and without (M2NDP, section II-C and Figure 4); and the cost
+ * of writing data back before such a call, for a host without coherent caches.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static double copy(void *to, const void *from)
 	memcpy(to, from, FLUSH_BYTES);
 	end = bench_seconds();
 	if (memcmp(to, from, FLUSH_BYTES))
-		bench_fail("a copy is not what was copied");
+		bench_fail("a copy differs from its source");
 	return FLUSH_BYTES / (end - start) / 1e9;
 }
 
@@ -119,7 +119,7 @@ static void measure_flush(void)
 	}
 	bench_series("annex_m2_flush of 64 MiB that was just written", dirty, bench_rounds, "GB/s",
 		     0, 0);
-	bench_series("the same, of what is in no cache", clean, bench_rounds, "GB/s", 0, 0);
+	bench_series("the same, of uncached data", clean, bench_rounds, "GB/s", 0, 0);
 	bench_series("memcpy of 64 MiB that was just written", copied, bench_rounds, "GB/s", 0, 0);
 	ndp_bench_close(&b);
 }

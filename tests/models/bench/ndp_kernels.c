@@ -278,7 +278,7 @@ static void web(struct world *w)
 
 static int pagerank(struct world *w, unsigned int who)
 {
-	/* Degrees are whatever lies there; ranks too. */
+	/* Degrees and ranks are arbitrary. */
 	return annex_ndp_pagerank(&w->k[who], &w->csr, w->csr.column, 0.85f,
 				  w->csr.value + (2u << 20), (float *)w->out);
 }

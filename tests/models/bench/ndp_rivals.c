@@ -87,7 +87,7 @@ static bool look(struct ndp_rival *r)
 	if (r->opts.registers)
 		r->went = now;
 	else if (r->command[r->head++ % ENTRIES] != NUMBER)
-		bench_fail("the ring has a call that nobody made");
+		bench_fail("the ring has a call that was not made");
 	payload = r->payload;
 	ndp_call(r->client, ANNEX_M2_LAUNCH, &payload, sizeof(payload), answered, r);
 	return true;

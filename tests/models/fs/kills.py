@@ -6,7 +6,7 @@
 
 In each of ROUNDS rounds (20) writers work on a file system until its process gets SIGKILL, at a
 random moment. Then annex fs fsck finds it clean; it is mounted again; and each
-writer finds what it was promised (promises.py). Every fourth time the process that mounts it again
+writer finds its promises kept (promises.py). Every fourth time the process that mounts it again
 is killed as well. After EPOCH rounds there is a new file system, of another size and with other
 options. One line for each round that is wrong; the last line counts. KEEP=DIR has copies of the
 device as each wrong round found it.
@@ -161,7 +161,7 @@ class Client:
                         getattr(writer, what)()
                 except Wrong as e:
                     answer["wrong"] = str(e)
-                except Exception:  # whatever it is, it is an answer
+                except Exception:  # any exception is an answer
                     answer["wrong"] = traceback.format_exc().strip().replace("\n", "; ")
                 if answer["wrong"]:
                     self.keep(writer.said)
@@ -272,7 +272,7 @@ class Rounds:
 
 
 def keep(rounds, number):
-    """What the wrong round left behind, for whoever looks."""
+    """Keep the device of the wrong round for analysis."""
     copy = rounds.server.device + ".killed"
     if os.environ.get("KEEP") and os.path.exists(copy):
         shutil.copyfile(copy, os.path.join(os.environ["KEEP"], f"round{number}"))

@@ -21,7 +21,7 @@ def page(number):
 
 
 def chunk(number):
-    """Each is another, and beside the number a part of what is there already."""
+    """Each chunk is different: its number, and a part of the seed."""
     return number.to_bytes(8, "little") + SEED[number * 7 % 1000 :][: CHUNK - 8]
 
 

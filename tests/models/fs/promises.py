@@ -21,7 +21,7 @@ POOL = random.Random(1).randbytes(3 << 20)
 
 
 class Gone(Exception):
-    """Nobody answers for the file system any more."""
+    """The process of the file system is gone."""
 
 
 class Wrong(Exception):
@@ -29,7 +29,7 @@ class Wrong(Exception):
 
 
 class File:
-    """@durable: bytes that last. @late: what came after them, as (offset, bytes) or (size, None).
+    """@durable: durable bytes. @late: later changes, as (offset, bytes) or (size, None).
     @doubtful: the last of @late may not have been done. @modes: permissions that it may have."""
 
     def __init__(self, mode):
@@ -429,7 +429,7 @@ class Writer:
     # After it has come back.
 
     def found(self):
-        """Names that are there now, and what they are."""
+        """Present names, and their types."""
         found, inodes = {}, {}
         for name in self.walk(self.own, ""):
             st = self.call(f"stat {name}", os.lstat, self.path(name))
@@ -457,7 +457,7 @@ class Writer:
                         pending.append((f"{at}/{entry.name}", ""))
 
     def verify(self):
-        """Compare what is there with what was promised; go on with it."""
+        """Compare the file system with the promises, and continue with its state."""
         found = self.found()
         try:
             names = self.names
@@ -494,7 +494,7 @@ def store(fd, size, at, data):
 
 
 def match(names, found):
-    """Whether the names are those that were found, and what their files hold."""
+    """Compare expected names and contents with found ones."""
     for name in sorted(names.keys() ^ found.keys()):
         raise Wrong(f"{name} is {'missing' if name in names else 'there'}")
     taken, inodes = {}, {}

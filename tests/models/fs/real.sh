@@ -4,7 +4,7 @@
 # through by FUSE (passthrough.c): real.sh OUT [ROUNDS]
 # Prints a table, and writes OUT/bench/fs_real.json. Both lie on the disk that has DIR (the folder
 # of temporary files). In each of ROUNDS rounds (7) both take turns: FILES files of 4 KiB, each with
-# an fsync (1000); and MIB of one file that no cache has (1024). What was written is compared.
+# an fsync (1000); and MIB of one file that no cache has (1024). The written data are compared.
 # SMOKE=1 asks for the smoke form.
 set -u
 

@@ -56,7 +56,7 @@ def verify(database, log):
     # A number is removed after it was added, unless both are one.
     kept = [n for n in range(1, most + 1) if n not in gone]
     if rows != [(n, row, text(n, row)) for n in kept for row in range(ROWS)]:
-        sys.exit(f"sqlite: the rows are not those of {most} transactions")
+        sys.exit(f"sqlite: the rows differ from {most} transactions")
     print(f"{most} transactions")
 
 

@@ -101,7 +101,7 @@ declare -A without=(
 	[verity]="FS_IOC_ENABLE_VERITY, which FUSE leaves to an ioctl of the file system"
 )
 
-# stressor NAME - It passes, or cannot do what it does here: stress-ng tells by 3 and 4.
+# stressor NAME - It passes, or cannot run here: stress-ng exits with 3 and 4.
 stressor()
 {
 	mkdir -p "$at/stress"
@@ -134,7 +134,7 @@ suite_stress()
 	done
 }
 
-# fios NAME ARGUMENT... - What was written is read and compared.
+# fios NAME ARGUMENT... - Written data are read and compared.
 fios()
 {
 	local name=$1

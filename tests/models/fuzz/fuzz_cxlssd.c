@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The backing file of a CXL-SSD, whatever is in it: it is refused with a line, or it is an endpoint
- * that keeps its promises from then on, over power cuts too. Only pages that are damaged may be
- * read as such.
+ * Any backing file of a CXL-SSD: it is refused with a line, or it is an endpoint that keeps its
+ * promises from then on, over power cuts too. Only damaged pages may be read as damaged.
  *
  * The first byte chooses a file and a DRAM. Each 8 bytes after it are a step: changes to the file,
  * with checksums repaired or not; then, from the first call on, calls of the endpoint.
@@ -285,7 +284,7 @@ static void change(struct image *m, const struct step *s)
 	}
 }
 
-/* The model must have what is read; a page that is read as damaged is not known any more. */
+/* The model must match the read bytes; contents of a page that reads as damaged are unknown. */
 static void read_line(struct model *m, uint64_t line, bool first)
 {
 	unsigned char buf[LINE];

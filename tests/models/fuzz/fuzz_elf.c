@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * libFuzzer target: ELF files of kernels. What is taken fits where it is put, and its image is one.
+ * libFuzzer target: ELF files of kernels. An accepted file fits in its place and has a valid image.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* struct step - @block: of the metadata, or one of those that files have. */
+/* struct step - @block: a block of metadata, or of a file. */
 struct step {
 	uint8_t block, line, at, how;
 	uint32_t value;

@@ -2,11 +2,11 @@
 /*
  * libFuzzer target: a hostile client of a near-data processor. The input is a program of stores
  * into its region, of calls that are well formed as far as the wire goes, and of bytes in the
- * memory that it has mapped, which lies between inaccessible pages. The device answers what it has
- * taken, and is there for the next client.
+ * memory that it has mapped, which lies between inaccessible pages. The device answers accepted
+ * calls, and serves the next client.
  *
- * Or a hostile guest: what it writes in its driver's table, and where regions may be. The device
- * writes to regions that are in the table, and nowhere else.
+ * Or a hostile guest: writes to its driver's table and to places of regions. The device writes only
+ * to regions in the table.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -85,7 +85,7 @@ static void make_guest(void)
 	close(fd);
 }
 
-/* A kernel of what comes next, at the beginning of the memory. */
+/* Put a kernel of the next input bytes at the beginning of the memory. */
 static void put_image(struct input *in)
 {
 	struct annex_m2_image image = {.magic = ANNEX_M2_IMAGE_MAGIC,
@@ -102,7 +102,7 @@ static void put_image(struct input *in)
 	memcpy(mem + sizeof(image), words, sizeof(words));
 }
 
-/* @payload: and what may be in another cell, behind it. */
+/* @payload: the payload, and after it the contents of another cell. */
 static void store(struct ndp_front *f, uint32_t number, uint32_t seq, const uint64_t *payload)
 {
 	uint32_t function = number % ANNEX_M2_FUNCTIONS;
@@ -115,7 +115,7 @@ static void store(struct ndp_front *f, uint32_t number, uint32_t seq, const uint
 			    annex_m2_word(payload, n + rest, seq, false));
 }
 
-/* A call whose word is right; what is in it may be anything. */
+/* A call with a valid word and arbitrary contents. */
 static void call(struct ndp_front *f, struct input *in)
 {
 	uint32_t number = (uint32_t)take_number(in, 1) % m2_cells(&f->layout);

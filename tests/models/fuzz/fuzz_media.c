@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Any text as a file of flash times: what is accepted is flash that there can be, and says the same
- * when it is written anew; what is refused has a reason.
+ * Any text as a file of flash times: accepted times are possible, and parse to the same values when
+ * printed again; refusals have a reason.
  */
 #include <stdio.h>
 #include <stdlib.h>

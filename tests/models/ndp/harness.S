@@ -4,9 +4,8 @@
  * the other, on one core. What to do (struct ndp_job in way.h) comes from descriptor 0, the range
  * is the file at descriptor 3, and when the kernel began and ended goes to descriptor 1.
  *
- * Kernels overwrite all registers, so what is known is in memory, in the page before the
- * scratchpad. It exits with 2 when the emulator itself has something at the range's addresses,
- * else with 0 or 1.
+ * Kernels overwrite all registers, so the state is in memory, in the page before the scratchpad. It
+ * exits with 2 when the emulator itself has something at the range's addresses, else with 0 or 1.
  */
 	.set	PAGE, 0xffff /* for lui */
 	.set	SCRATCHPAD, 0x10000

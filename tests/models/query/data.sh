@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # TPC-H's tables as CSV files, and the engines that answers are compared with: data.sh BUILD SCALE
 # Prints the folder of lineitem.csv, part.csv and orders.csv; BUILD/query/venv/bin/python has duckdb
-# and polars. What is there is used again. Exits with 3, and says so, if PyPI cannot be reached.
+# and polars. Existing files are used again. Exits with 3, and says so, if PyPI cannot be reached.
 set -u
 
 dir=$1/query

@@ -136,7 +136,7 @@ int rv_compare(struct rv_gen *g, const char *want, const char *got, const char *
 	FILE *a = fopen(want, "rb"), *b = fopen(got, "rb");
 	bool same = a && b && records(g, a, b, bits);
 
-	/* Nothing may follow; and who writes is not cut off. */
+	/* Nothing may follow; read to the end so that no writer gets SIGPIPE. */
 	if (same && (fgetc(a) != EOF || fgetc(b) != EOF)) {
 		printf("more records than instructions\n");
 		same = false;

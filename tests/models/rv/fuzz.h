@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random programs of RISC-V instructions, the same for the same seed: run by two implementations,
- * each writes its registers after every instruction, and what they write is compared.
+ * Random programs of RISC-V instructions, the same for the same seed: two implementations run
+ * them and write all registers after every instruction, and the outputs are compared.
  *
  * x31 points to a block of data: the record that is written, the arena that loads and stores go
  * to, and pools of values that registers are loaded from before an instruction. x28 is a scratch

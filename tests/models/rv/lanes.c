@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program on many lanes at once, each with values of its own, against each lane alone: alone
- * is what is compared with qemu.
+ * The program on many lanes at once, each with values of its own, against each lane alone. Runs of
+ * single lanes are compared with qemu.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static uint64_t sum(const uint8_t *bytes, size_t n)
 	return value;
 }
 
-/* Lanes [@from, @from + @n) stand at a write: note what they would have written. */
+/* Lanes [@from, @from + @n) stand at a write: note the bytes that they would have written. */
 static bool take_records(struct lanes *l, unsigned int from, unsigned int n, uint64_t pc)
 {
 	enum { A0 = 10, A2 = 12, A7 = 17 };

@@ -131,7 +131,7 @@ static void emit_sc(struct rv_gen *g, const struct rv_op *op)
 	rv_test(g, op->match | order(g) | rv_fields(rv_dst(g), base, rs2));
 }
 
-/* qemu 10.0 keeps what is written to its upper bits, which there are none of. */
+/* qemu 10.0 keeps writes to its upper bits, which do not exist. */
 enum { VXRM = 10 };
 
 /* fflags, frm, fcsr; and of vectors vstart, vxsat, vxrm, vcsr, or one of those only read. */

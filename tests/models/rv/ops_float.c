@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * F, D and Zfh. The letters of an instruction's operands: X, F what it writes; a an integer; then
- * h, s, d the format of a float that it reads; r: it rounds.
+ * F, D and Zfh. The letters of an instruction's operands: X, F the kind of its result; a an
+ * integer; then h, s, d the format of a float that it reads; r: it rounds.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads and stores of vectors. Fault-only-first loads meet no fault here: qemu 10.0 has those of
- * segments wrong then.
+ * Loads and stores of vectors. Fault-only-first loads meet no fault here: qemu 10.0 is wrong
+ * about faults of segment loads.
  *
  * sig: l or s, a load or a store; f: a load that ends at a fault. wide: log2 of the bytes of an
  * element or index, and 16 times the fields of a segment.

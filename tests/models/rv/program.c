@@ -82,7 +82,7 @@ static void put_dump(struct rv_gen *g)
 	LOAD(A7, A7 * 8);
 	rv_put(g, 0x67 | rv_fields(0, LINK, 0)); /* jr */
 	rv_li(g, A7, 93);
-	rv_put(g, 0x73); /* exit(a0): what was written */
+	rv_put(g, 0x73); /* exit(a0): bytes written */
 }
 
 static void put_start(struct rv_gen *g)
@@ -111,7 +111,7 @@ static void put_end(struct rv_gen *g)
 	rv_put(g, 0x73);
 }
 
-/* Room for the longest item, and what is around items. */
+/* Make room for the longest item and the code around items. */
 static int make_room(struct rv_gen *g)
 {
 	uint8_t *text;

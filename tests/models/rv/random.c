@@ -38,7 +38,7 @@ static uint64_t integer(struct rv_gen *g, unsigned int bits)
 	case 2:
 		value = (one << rv_below(g, bits)) - rv_below(g, 3) + 1;
 		break;
-	case 3: /* those of a narrower type */
+	case 3: /* limits of a narrower type */
 		value = (uint64_t)(int32_t)((0x7fffffffu >> (rv_below(g, 3) * 8)) + rv_below(g, 3));
 		break;
 	case 4:

@@ -67,7 +67,7 @@ n=0
 while [ $((n * size)) -lt "$count" ]; do
 	this=$((seed + n))
 	vlen=${lengths[this % 6]}
-	# Where nobody sees flags, there is nothing of Zicsr to try.
+	# Without reads of flags, Zicsr is not tested.
 	flags=$((this / 2 % 2))
 	[ "$groups" != csr ] || flags=1
 	claim "as qemu" one $this "$vlen" $flags

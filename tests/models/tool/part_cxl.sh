@@ -86,7 +86,7 @@ for option in media=znand,ull media-percent=100,100 ssd-dram=128K,32M unit=128,4
 	[ ${#sky[@]} -eq 0 ] || holds "it is $told" grep -qxFf <(grep ^tpcc default) out
 done
 
-# slower WORDS WORKLOAD CONFIG OPTION FAST SLOW [SCALE] - Values of an option, and what they do.
+# slower WORDS WORKLOAD CONFIG OPTION FAST SLOW [SCALE] - Values of an option, and their effect.
 slower()
 {
 	local times
@@ -117,7 +117,7 @@ claim "another log" "${cxl[@]}" srad --config base,w --scale 0.5 --sweep log=4M,
 mapfile -t times < <(runs time_s)
 below "a smaller log is slower" "${times[1]-}" "${times[3]-}"
 holds "and not as fast" test "${times[1]-}" != "${times[3]-}"
-holds "one without a log is what it was" test "${times[0]-}" = "${times[2]-}"
+holds "one without a log is unchanged" test "${times[0]-}" = "${times[2]-}"
 claim "an endpoint made of DRAM" "${cxl[@]}" vadd --config dram,cxl --media dram --scale 0.02 --json
 below "it is as fast as its link" "$(at vadd cxl time_s)" \
 	"$(awk -v s="$(at vadd dram time_s)" 'BEGIN { print 2 * s }')"
@@ -174,7 +174,7 @@ refused "nor SkyByte's" "base needs an SSD" "${cxl[@]}" skybyte --media dram
 refused "a log without room" "--log: 33554432 bytes" "${cxl[@]}" tpcc --log 32M
 refused "nor in a small DRAM" "4096 bytes of --ssd-dram" "${cxl[@]}" tpcc --ssd-dram 4K
 refused "sweep without values" "KEY=VALUE" "${cxl[@]}" --sweep link
-refused "over what is no option" "--sweep colour: not" "${cxl[@]}" --sweep colour=1
+refused "over an unknown option" "--sweep colour: not" "${cxl[@]}" --sweep colour=1
 refused "nor in the next word" "--sweep colour: not" "${cxl[@]}" --sweep link=1 colour=1
 refused "a sweep twice" "--sweep link: given twice" "${cxl[@]}" --sweep link=1 link=2
 refused "a value twice" "20 is given twice" "${cxl[@]}" --sweep link=20,20

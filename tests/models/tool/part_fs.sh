@@ -16,7 +16,7 @@ holds "no block is" test "$(number free_blocks)" -eq "$(number blocks)"
 claim "a table of them" "${fs[@]}" stat "cxlssd:$dir/disk?size=64M"
 claim "nothing is wrong in it" "${fs[@]}" fsck disk
 holds "it says so" grep -qx '0 files, 1 directory, .*: clean' out
-holds "and what it has not looked at" grep -q '^data of files were not read' out
+holds "and mentions unread data" grep -q '^data of files were not read' out
 claim "nor by another look" "${fs[@]}" fsck disk --json
 holds "in JSON" grep -q '"clean": true' out
 claim "small ones" "${fs[@]}" mkfs 'cxlssd:small?size=1M'
@@ -102,7 +102,7 @@ looks disk
 refused "another one on a file to read" "opened for reading only" \
 	"${fs[@]}" mkfs --force 'cxlssd:disk?readonly=1'
 
-# run.sh unmounts what is on a directory of this name, whatever happens.
+# run.sh unmounts a directory of this name in any case.
 at=$dir/full
 mkdir "$at"
 
@@ -438,7 +438,7 @@ fs_busy()
 	exec 5>"$at/open"
 	kill $server
 	while mountpoint -q "$at"; do :; done
-	holds "takes what is written still" eval 'echo late >&5'
+	holds "still takes writes" eval 'echo late >&5'
 	exec 5>&-
 	unmounted "and ends afterwards" true
 	holds "mounted again" mounts
@@ -453,7 +453,7 @@ fs_busy()
 fs_read_only()
 {
 	holds "a mount to read" mounts -o ro
-	holds "has what was fsynced" fs_wrote "$at/crash" written
+	holds "has fsynced data" fs_wrote "$at/crash" written
 	holds "and its tree" diff -r "$here/../../include" "$at/tree"
 	unmounted "its end" fusermount3 -u "$at"
 }
@@ -475,12 +475,12 @@ fs_killed()
 	holds "really" grep -q ': clean$' out
 	holds "is mounted again" mounts
 	holds "many files were written" test "$(wc -l <written)" -ge 200
-	holds "each has what was fsynced" fs_wrote "$at/crash" written
+	holds "each has fsynced data" fs_wrote "$at/crash" written
 	holds "and the tree is as it was" diff -r "$here/../../include" "$at/tree"
 	unmounted "an end" fusermount3 -u "$at"
 }
 
-# Nobody calls fsync.
+# Without fsync.
 fs_commits()
 {
 	local before until=$((SECONDS + 20))
@@ -492,7 +492,7 @@ fs_commits()
 	wait $server 2>/dev/null
 	claim "which was killed" fusermount3 -u -z "$at"
 	holds "is mounted again" mounts
-	holds "what was written is there" test "$(cat "$at/late")" = late
+	holds "the written data are there" test "$(cat "$at/late")" = late
 	unmounted "an end" fusermount3 -u "$at"
 }
 
@@ -609,7 +609,7 @@ fs_reports()
 fs_by_blocks()
 {
 	claim "a file system by blocks" "${fs[@]}" mkfs --force --design ext4-like disk --json
-	holds "says what it is" grep -q '"design": "ext4-like"' out
+	holds "names it" grep -q '"design": "ext4-like"' out
 	holds "its mount" mounts
 	holds "takes a tree" fs_tree
 	unmounted "an end of it" fusermount3 -u "$at"

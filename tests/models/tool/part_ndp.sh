@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# The near-data processor: programs on its harts, kernels on its model, a server of it, and who uses
-# that.
+# The near-data processor: programs on its harts, kernels on its model, a server of it, and its
+# clients.
 
 claim "ndp run has help" "$annex" ndp run --help
 claim "ndp serve has help" "$annex" ndp serve --help
@@ -26,10 +26,10 @@ text:	.ascii	"hello\n"
 END
 riscv64-linux-gnu-as hello.S -o hello.o && riscv64-linux-gnu-ld hello.o -o hello.elf
 claim "a program on a hart" "$annex" ndp run hello.elf
-holds "says what it says" grep -qx hello out
+holds "prints its text" grep -qx hello out
 "$annex" ndp run --json hello.elf >out 2>err
 value "its report" status 0
-holds "and what it says beside it" grep -qx hello err
+holds "and its text beside it" grep -qx hello err
 refused "no program" "name a program" "$annex" ndp run
 refused "a program that is not there" "hello.none" "$annex" ndp run hello.none
 refused "no ELF file" "not an ELF file" "$annex" ndp run hello.S
@@ -45,7 +45,7 @@ holds "with an example" grep -q "annex ndp time .*--pool" out
 for i in $(seq 1 4096); do printf '\1\0\0\0'; done >ones
 claim "a kernel on the model" "$annex" ndp time add.elf file:ones zero:16K --pool file:ones \
 	--save 2=twos
-holds "says what it took" grep -qE "^ *cycles +[1-9]" out
+holds "prints cycles" grep -qE "^ *cycles +[1-9]" out
 holds "in time" grep -qE "^ *time +[0-9.]+ us" out
 holds "and by what" grep -qE "^ *vector_lsu +1536 instructions, busy" out
 for i in $(seq 1 4096); do printf '\2\0\0\0'; done >want
@@ -63,7 +63,7 @@ value "nothing comes from DRAM" dram_read_bytes 0
 holds "and it is faster" test "$(number cycles)" -lt "$cycles"
 claim "half of it" "$annex" ndp time add.elf zero:16K zero:16K --pool 1 --pool-bytes 8K --json
 value "half the micro-threads" threads 256
-# time4 OPTION... - What it takes on four units.
+# time4 OPTION... - Its time on four units.
 time4()
 {
 	claim "a device: $*" "$annex" ndp time add.elf zero:16K zero:16K --pool zero:16K --json \
@@ -114,7 +114,7 @@ refused "a negative address" "0xffff[0-9a-f]* cannot be reached" \
 	"$annex" ndp time --pool zero:32 add.elf -- zero:32 -8
 refused "no budget" "budget of instructions is used up" "$annex" ndp time add.elf zero:32 zero:32 \
 	--budget 5
-refused "registers for nobody" "bytes of registers" "$annex" ndp time add.elf zero:32 zero:32 \
+refused "too few registers" "bytes of registers" "$annex" ndp time add.elf zero:32 zero:32 \
 	--registers 16
 refused "no room for a scratchpad" "a scratchpad of 16 bytes" "$annex" ndp time add.elf zero:32 \
 	zero:32 --l1 2K
@@ -150,7 +150,7 @@ truncate -s 1M small
 refused "a guest of less than that" "cannot serve" "$annex" ndp serve --guest small
 refused "all of a guest" "cannot serve" "$annex" ndp serve --guest small --uncached 1G
 rm small
-refused "nobody to list" "No such file" "$annex" ndp list sock
+refused "no server to list" "No such file" "$annex" ndp list sock
 refused "no socket to list" "name the socket" "$annex" ndp list
 
 # serve OPTION... - A server in the background, which has said that it is ready: $server.
@@ -171,7 +171,7 @@ else
 	fail "a server gets ready"
 fi
 holds "its socket is this user's" test "$(stat -c %a sock)" = 600
-claim "nobody uses it yet" "$annex" ndp list sock --json
+claim "no client uses it yet" "$annex" ndp list sock --json
 value "no processes" processes 0
 holds "no clients" grep -q '"clients": \[\]' out
 claim "as a table" "$annex" ndp list sock
@@ -187,12 +187,12 @@ holds "and its socket is gone" test ! -e sock
 if serve shm:range; then
 	ok
 else
-	fail "it serves what is there"
+	fail "it serves an existing range"
 fi
 kill -KILL "$(pgrep -P "$server" -x annex-ndp)"
 wait "$server" 2>/dev/null
 holds "one that is killed leaves a name" test -S sock
-refused "where nobody is" "no process serves there" "$annex" ndp list sock
+refused "without a server" "no process serves there" "$annex" ndp list sock
 if serve --threads 1 --units 2 shm:range; then
 	ok
 else
@@ -211,7 +211,7 @@ until grep -q '^annex ndp serve: warning: ndp: a process has to wait: Too many' 
 	kill -0 $late 2>/dev/null || break
 done
 kill -0 $late 2>/dev/null
-holds "who cannot be let in waits" test $? -eq 0
+holds "a client that cannot be accepted waits" test $? -eq 0
 prlimit --pid "$pid" --nofile="$(prlimit -n -o HARD --noheadings --pid "$pid" | tr -d ' '):"
 holds "and is served when that is over" wait $late
 holds "which the server tells once" test "$(wc -l <serve.err)" -eq 1
@@ -226,7 +226,7 @@ server=$!
 read -r -t 30 line <ready
 holds "an odd socket is told as a URI" test "${line##* }" = "ndp:s%25%3f%26k=v%2541"
 claim "and listed by its name" "$annex" ndp list "$odd"
-holds "nobody uses it" grep -q "processes *0" out
+holds "no client uses it" grep -q "processes *0" out
 kill -TERM "$server"
 holds "it ends" wait "$server"
 rm -f range serve.err ready

@@ -177,7 +177,7 @@ refused "no such order" "line 4: l_orderkey 3 is not in orders" "$annex" query l
 printf '%s\n' "$columns" 7,1,1.5,1,0,1994-01-01,x >q/bad.csv
 refused "half a piece in SSB" "line 2: l_quantity is not a whole number" \
 	"$annex" query load --range $r --overwrite q/bad.csv q/orders.csv
-claim "what was there still is" "$annex" query run --range $r q6 --json
+claim "the old table is still there" "$annex" query run --range $r q6 --json
 value "as before" passed 2049
 
 # A range without room for it stays as it was.
@@ -210,7 +210,7 @@ wait "$server" 2>/dev/null
 refused "a device that has gone" "cannot use device" "$annex" query run --range $r \
 	--device "ndp:$dir/q/sock" q6
 
-# Others can write to the range: what they have spoiled is no table any more, and no crash.
+# Others can write to the range: a spoiled table is refused without a crash.
 at=$(LC_ALL=C grep -obUa anquery2 q.small | sed 's/:.*//' | tail -n 1)
 cp q.small q/whole
 for spoiled in "8 another id" "16 more rows than there are" "24 another size" \

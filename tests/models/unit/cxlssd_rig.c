@@ -114,7 +114,7 @@ struct loss {
 	uint64_t *rng;
 };
 
-/* Sectors go back to what they had, one write after the other, or stay at one of these. */
+/* Sectors go back to earlier contents, one write after the other, or stay at one of these. */
 static bool stays(const struct loss *l, uint64_t at, uint64_t write)
 {
 	uint64_t of = l->whole + write;
@@ -426,7 +426,7 @@ static bool is_new(const struct line *l, uint32_t found, uint64_t store)
 	return l->v[found].store == store;
 }
 
-/* If a line has data of a whole store, no line of that store has older data. */
+/* If a line has the bytes of an atomic store, no line of that store has older bytes. */
 static void check_whole(struct cxlssd_rig *r, const struct whole *w, const uint32_t *found)
 {
 	bool there = false;

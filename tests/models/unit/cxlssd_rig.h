@@ -19,9 +19,9 @@ struct version {
 };
 
 /*
- * struct line - @v: its versions since the last fence, @n of them; the first one lasts.
- * struct whole - A store since the last fence that is there as a whole or not at all. @ordered: if
- * it is, all stores before it are.
+ * struct line - @v: the @n versions of a line since the last fence; the first one is durable.
+ * struct whole - An atomic store since the last fence. @ordered: if it is durable, all earlier
+ * stores are.
  */
 struct line {
 	struct version *v;
@@ -85,9 +85,9 @@ void cxlssd_rig_commit(struct cxlssd_rig *r, uint64_t at, const void *buf, size_
 void cxlssd_rig_step(struct cxlssd_rig *r, uint64_t *rng);
 
 /*
- * Cut the power: of the unfenced lines those last whose number in @lines has a bit in @keep, of the
- * sectors that are not synced those that @rng says; NULL: all of them. Open it again as @more says,
- * and compare: the array goes on with what is there.
+ * Cut the power: keep the unfenced lines whose number in @lines has a bit in @keep, and random
+ * unsynced sectors by @rng; NULL: all of them. Open the SSD again with @more, and compare: the
+ * array takes over the contents.
  */
 void cxlssd_rig_cut(struct cxlssd_rig *r, const uint64_t *lines, size_t n, uint64_t *rng,
 		    const char *more);

@@ -17,7 +17,7 @@
 
 /*
  * struct rig - @image: blocks [0, @used) and the last one, as they are when nothing is wrong.
- * @metadata: those of them that files do not have for their bytes.
+ * @metadata: blocks of @image that are not contents of files.
  */
 struct rig {
 	struct annex_cxlssd *s;

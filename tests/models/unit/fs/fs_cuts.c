@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairs of operations, with a power cut in each write to the disk below: the file system is one of
- * those that its promises allow, and has no fault.
+ * Pairs of operations, with a power cut in each write to the disk below: the file system must
+ * be in a state that its promises allow, and have no fault.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -178,7 +178,7 @@ static bool same_data(const struct fs_cuts_state *a, const struct fs_cuts_state 
 	return a->n_blocks == b->n_blocks;
 }
 
-/* Of @done operations that have returned, those that an fsync has promised. */
+/* The number of the @done returned operations that an fsync has made durable. */
 static unsigned int promised(const struct trial *t, unsigned int done)
 {
 	unsigned int n = 0;
@@ -248,8 +248,8 @@ static void check(struct disk *d)
 	cuts.wrong += report.problems != 0;
 }
 
-/* The file system that a cut left has nothing wrong, before a mount ends what is half done and
- * after it. */
+/* After a cut the check finds nothing wrong, before and after a mount, which ends unfinished
+ * operations. */
 static void look_at(struct disk *d, struct fs_cuts_state *got)
 {
 	attach(d, "durable=model" LOG);

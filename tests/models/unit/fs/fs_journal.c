@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The journal of the design ext4-like: what it has after a crash is found by mounts, checks and
- * explanations, and damage of it is told.
+ * The journal of the design ext4-like: mounts and checks find its contents after a crash, and
+ * report damage.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -144,7 +144,7 @@ static void damaged(void)
 	damage(s, 3);
 	has(s, true, 0);
 	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
-	/* Without a header the journal cannot be read. */
+	/* Without a header its contents are unknown. */
 	s = crashed();
 	damage(s, 0);
 	CU_ASSERT_EQUAL(annex_fs_mount(s, NULL, &fs), -EIO);
@@ -153,7 +153,7 @@ static void damaged(void)
 	CU_ASSERT_EQUAL(annex_cxlssd_close(s), 0);
 }
 
-/* In virtual time a commit takes its time, and those that come meanwhile share the next one. */
+/* In virtual time a commit takes time, and commits that arrive meanwhile share the next one. */
 static void shared_commits(void)
 {
 	uint64_t clock = 1000000, first;

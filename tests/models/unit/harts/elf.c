@@ -55,7 +55,7 @@ static void good(struct image *f)
 
 static int parse(const struct image *f, size_t bytes, struct annex_elf *elf)
 {
-	/* Exactly as large as it is, so that what is read behind its end is seen. */
+	/* Exactly as large as the file, so that reads beyond its end are detected. */
 	void *copy = malloc(bytes ? bytes : 1);
 	int err;
 
@@ -151,7 +151,7 @@ static void pieces_of_a_file_are_refused(void)
 		CU_ASSERT(parse(&f, bytes, &elf) < 0);
 }
 
-/* Whatever is taken keeps its promises. */
+/* Accepted files keep the promises. */
 static void random_bytes_do_no_harm(void)
 {
 	uint64_t seed = random_seed("random_bytes_do_no_harm");
@@ -251,8 +251,8 @@ static void a_program_traps(void)
 }
 
 UNIT_SUITE(elf, {"segments are told", segments_are_told},
-	   {"what is wrong is refused", what_is_wrong_is_refused},
+	   {"wrong files are refused", what_is_wrong_is_refused},
 	   {"pieces of a file are refused", pieces_of_a_file_are_refused},
 	   {"random bytes do no harm", random_bytes_do_no_harm}, {"a program runs", a_program_runs},
-	   {"what cannot run is refused", what_cannot_run_is_refused},
+	   {"programs that cannot run are refused", what_cannot_run_is_refused},
 	   {"a program traps", a_program_traps})

@@ -227,7 +227,7 @@ static void lanes_reach_memory_anyhow(void)
 	rv_rig_close(&r);
 }
 
-/* The store reaches the end of what can be written, and must not begin. */
+/* The store crosses the end of writable memory, and must not begin. */
 static void a_store_is_whole_or_not_at_all(void)
 {
 	const uint32_t insn[] = {sd(Y, X, 0), ECALL};
@@ -244,7 +244,7 @@ static void a_store_is_whole_or_not_at_all(void)
 	CU_ASSERT(s.why == RV_STORE && s.value == edge && s.pc == RIG_CODE && !s.lane);
 	CU_ASSERT_EQUAL(*rv_rig_word(&r, edge - 8), 0);
 	CU_ASSERT_EQUAL(r.done, 0);
-	/* What was out of reach is there after all. */
+	/* Make the memory writable after all. */
 	r.prot2 = RV_READ | RV_WRITE;
 	rv_forget(r.b);
 	CU_ASSERT_EQUAL(rv_rig_run(&r).why, RV_ENDED);
@@ -393,7 +393,7 @@ static void kernels_have_no_counters(void)
 	rv_rig_close(&r);
 }
 
-/* Somebody else's kernel ran before: whatever the next one reads of it must be gone. */
+/* The next kernel must read nothing of a previous kernel of another client. */
 static void nothing_is_left_of_what_ran(void)
 {
 	const uint32_t fsd = 0x27 | 3 << 12 | X << 15 | 31 << 20 | 8 << 7;
@@ -435,4 +435,4 @@ UNIT_SUITE(rv_core, {"lanes compute alike", lanes_compute_alike},
 	   {"registers are limited", registers_are_limited}, {"code is refused", code_is_refused},
 	   {"code ends", code_ends}, {"nothing is left of what ran", nothing_is_left_of_what_ran},
 	   {"kernels have no counters", kernels_have_no_counters},
-	   {"a step tells what it did", a_step_tells_what_it_did})
+	   {"a step describes its instruction", a_step_tells_what_it_did})

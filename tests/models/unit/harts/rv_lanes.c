@@ -101,7 +101,7 @@ static void jumps_to_many_places(void)
 	rv_rig_close(&r);
 }
 
-/* The holder of the lock is ahead of those that spin on it, who must not keep it from running. */
+/* The holder of the lock is ahead of lanes that spin on it, which must not starve it. */
 static void a_lock_goes_round(void)
 {
 	const uint32_t insn[] = {amoswap_d(T, ONE, P), bne(T, 0, -4), ld(U, P, 8), addi(U, U, 1),
@@ -165,8 +165,8 @@ static void a_flag_is_seen(void)
 }
 
 /*
- * vsetvli T, A, e32, m1: as many as the lane asks for, of eight; then the same for all. What they
- * see goes to memory, since lanes that have ended keep no registers.
+ * vsetvli T, A, e32, m1: as many as the lane asks for, of eight; then the same for all. Results
+ * go to memory, since lanes that have ended keep no registers.
  */
 static void each_lane_has_its_vl(void)
 {
@@ -275,4 +275,4 @@ UNIT_SUITE(rv_lanes, {"two ways meet", two_ways_meet},
 	   {"each lane has its vstart", each_lane_has_its_vstart},
 	   {"each lane rounds its way", each_lane_rounds_its_way},
 	   {"a budget ends it for now", a_budget_ends_it_for_now},
-	   {"somebody stops it", somebody_stops_it})
+	   {"another thread stops it", somebody_stops_it})

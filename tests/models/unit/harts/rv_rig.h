@@ -19,7 +19,7 @@ struct rv_rig {
 	char *piece[2];
 };
 
-/* rv_rig_open() - @stop as in rv_opts; NULL if nobody stops. */
+/* rv_rig_open() - @stop as in rv_opts, or NULL. */
 void rv_rig_open(struct rv_rig *r, const struct rv_isa *isa, const volatile uint32_t *stop);
 void rv_rig_close(struct rv_rig *r);
 
@@ -27,7 +27,7 @@ void rv_rig_close(struct rv_rig *r);
 void rv_rig_start(struct rv_rig *r, const struct rv_isa *isa, const uint32_t *insn, size_t n,
 		  unsigned int lanes);
 
-/* rv_rig_run() - Until it stops, with a budget that ends what is endless. */
+/* rv_rig_run() - Run until it stops, with a budget that ends endless loops. */
 struct rv_stop rv_rig_run(struct rv_rig *r);
 
 /* The 64-bit word at @va of the first piece. */

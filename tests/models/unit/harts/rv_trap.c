@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Harts that cannot go on: where they stop, what they say, and that nothing else has changed.
+ * Harts that cannot continue: place and report of the stop, and nothing else changed.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -35,7 +35,7 @@ static void fill_and_copy(struct kernels_rig *r, size_t n)
 	for (size_t i = 0; i < n; i++)
 		wrong += a[i] != 0xc3;
 	CU_ASSERT_EQUAL(wrong, 0);
-	/* Whatever is copied may lie anywhere. */
+	/* Copies may have any alignment. */
 	CU_ASSERT_EQUAL(annex_ndp_copy(r->k, a, b + 3, n), 0);
 	CU_ASSERT_EQUAL(memcmp(a, b + 3, n), 0);
 }
@@ -118,4 +118,4 @@ static void what_is_refused(void)
 	kernels_rig_close(&r);
 }
 
-UNIT_SUITE(kernels_array, {"as on the host", arrays}, {"what is refused", what_is_refused})
+UNIT_SUITE(kernels_array, {"as on the host", arrays}, {"refusals", what_is_refused})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hash table near data holds what was put into it.
+ * The hash table near data holds all stored pairs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,8 +33,7 @@ struct world {
 	uint32_t round[2 * KEYS]; /* in which each key was set last; 0: never */
 };
 
-/* Set @n of them, chosen at random, all in the same round, so that it does not matter who is last.
- */
+/* Set @n random keys, all in the same round, so that their order does not matter. */
 static void set_some(struct world *w, uint32_t n, uint32_t round)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -113,7 +112,7 @@ static void a_full_table(void)
 	CU_ASSERT_EQUAL(annex_ndp_kv_create(r.k, NULL, 0, &kv), -EINVAL);
 	CU_ASSERT_EQUAL(annex_ndp_kv_create(r.k, NULL, 1ull << 40, &kv), -EINVAL);
 	CU_ASSERT_EQUAL(annex_ndp_kv_create(r.k, NULL, 1ull << 30, &kv), -ENOSPC);
-	CU_ASSERT_EQUAL(annex_ndp_kv_open(r.k, "nobody", &kv), -ENOENT);
+	CU_ASSERT_EQUAL(annex_ndp_kv_open(r.k, "missing", &kv), -ENOENT);
 	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(r.range.h, 4096, 0, "other", &piece), 0);
 	memset(piece, 0, 4096);
 	CU_ASSERT_EQUAL(annex_ndp_kv_open(r.k, "other", &kv), -EILSEQ);
@@ -176,5 +175,5 @@ static void found_whole(void)
 	kernels_rig_close(&r);
 }
 
-UNIT_SUITE(kernels_kv, {"what was set is there", tables}, {"full", a_full_table},
+UNIT_SUITE(kernels_kv, {"stored pairs are found", tables}, {"full", a_full_table},
 	   {"found when it is whole", found_whole})

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Near-data kernels for tests: a range, a device that has it, and arrays behind whose ends nobody
- * may write. The device is in this process (kernels_device.c), or served by another one, of which
- * nothing is linked (tests/models/client). With ANNEX_TEST_QEMU=DIR, qemu-riscv64 runs the kernels,
- * from the programs that `make ndp-build` puts into DIR.
+ * Near-data kernels for tests: a range, a device that has it, and arrays with guards at their ends.
+ * The device is in this process (kernels_device.c), or served by another one, of which nothing is
+ * linked (tests/models/client). With ANNEX_TEST_QEMU=DIR, qemu-riscv64 runs the kernels, from the
+ * programs that `make ndp-build` puts into DIR.
  */
 #ifndef ANNEX_TESTS_KERNELS_RIG_H
 #define ANNEX_TESTS_KERNELS_RIG_H

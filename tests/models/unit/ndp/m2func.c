@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * M2func as a program calls it: every function, and what is refused.
+ * M2func as a program calls it: every function, and refusals.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -347,7 +347,7 @@ static void checksums(void)
 UNIT_SUITE(m2func, {"over cells", over_cells}, {"the smallest cell", the_smallest_cell},
 	   {"arguments", arguments}, {"what the device is", what_the_device_is},
 	   {"bad options", bad_options}, {"bad maps", bad_maps},
-	   {"how kernels end", how_kernels_end}, {"what is not registered", what_is_not_registered},
+	   {"how kernels end", how_kernels_end}, {"unregistered kernels", what_is_not_registered},
 	   {"not while it runs", not_while_it_runs}, {"kernels from files", kernels_from_files},
 	   {"added latency", added_latency}, {"lines are flushed", lines_are_flushed},
 	   {"not in a child", not_in_a_child}, {"checksums", checksums})

@@ -52,7 +52,7 @@ static void run_over(const struct annex_m2_opts *opts)
 	CU_ASSERT_EQUAL(annex_m2_run_many(r.m2, jobs, 3), 0);
 	CU_ASSERT(r.pool[0] == 1 && r.pool[4] == 2 && r.pool[8] == 3);
 	prepare(&r, id, jobs, add, JOBS);
-	/* Those that the device has no room for are tried again. */
+	/* Retry launches that the device has no room for. */
 	for (unsigned int left = JOBS; left;) {
 		int err = annex_m2_run_many(r.m2, jobs, left);
 		unsigned int refused = 0;
@@ -168,7 +168,7 @@ static void some_are_refused(void)
 	m2_rig_close(&r);
 }
 
-/* In one time for all: what was stored is given up, what was not, has found no slot. */
+/* One deadline for all: stored calls are abandoned, the others have found no slot. */
 static void they_end_in_time(void)
 {
 	const struct annex_m2_opts opts = {.slots = 2, .timeout_ms = 200};
@@ -293,7 +293,7 @@ static void not_in_a_child(void)
 	m2_rig_close(&r);
 }
 
-/* A wait has its own time, whatever options say of a call, and whoever has the slots. */
+/* A wait has its own deadline, independent of the options of calls and the holders of slots. */
 static void waits_end_in_time(void)
 {
 	const struct annex_m2_opts opts = {.slots = 1, .timeout_ms = 20000};
@@ -319,7 +319,7 @@ static void waits_end_in_time(void)
 	m2_rig_close(&r);
 }
 
-/* What runs is not unloaded, and the handle is there to try again. */
+/* A running kernel is not unloaded, and the handle remains for another try. */
 static void kernels_are_closed_when_they_can_be(void)
 {
 	struct annex_m2_kernel *gate = calloc(1, sizeof(*gate));

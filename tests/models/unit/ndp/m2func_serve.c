@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device for other processes: who may what, what is forged, and servers that come and go.
+ * A device for other processes: permissions, forged messages, and servers that come and go.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -134,7 +134,7 @@ static void clients_apart(void)
 	a = client_with_map(&v, NULL);
 	b = client(&v, NULL);
 	id = m2_rig_register(a, m2_rig_counter(&v.r), 8);
-	/* What is another's is not there, and memory neither before it is mapped. */
+	/* Kernels of another client are not found, nor is memory before it is mapped. */
 	CU_ASSERT_EQUAL(annex_m2_run(b, id, v.r.pool, 32, &one, 8, NULL), -ENOENT);
 	CU_ASSERT_EQUAL(annex_m2_map(b, v.r.hdm, v.r.pool, 4096, ANNEX_M2_READ), 0);
 	CU_ASSERT_EQUAL(annex_m2_register(b, annex_hdm_at(v.r.hdm, 0),
@@ -204,7 +204,7 @@ static void raw_close(struct raw *raw)
 	close(raw->fds[1]);
 }
 
-/* struct forged - A handle that is none, and what is said to it. */
+/* struct forged - A forged handle, and messages to it. */
 struct forged {
 	int fd;
 	uint64_t offset, bytes, prot;
@@ -284,7 +284,7 @@ static void out_of_turn(void)
 	CU_ASSERT_EQUAL(say(raw.sock, &m, -1), -EISCONN);
 	/* Neither cut short nor made longer. */
 	CU_ASSERT(ftruncate(raw.fds[0], 0) && ftruncate(raw.fds[0], 1 << 20));
-	/* What is no message ends it. */
+	/* A malformed message ends the connection. */
 	CU_ASSERT_EQUAL(send(raw.sock, "hello", 5, MSG_NOSIGNAL), 5);
 	m = message(ANNEX_M2_LIST);
 	CU_ASSERT_EQUAL(say(raw.sock, &m, -1), 1);
@@ -292,7 +292,7 @@ static void out_of_turn(void)
 	end(&v);
 }
 
-/* Who asks and does not listen keeps nobody waiting. */
+/* A client that does not read its answers delays no other client. */
 static void slow_clients(void)
 {
 	struct annex_m2_message m = message(ANNEX_M2_LIST);
@@ -389,7 +389,7 @@ static void names(void)
 	CU_ASSERT_EQUAL(annex_m2_serve(v.r.ndp, &v.r.hdm, 1, file, &second), -EEXIST);
 	CU_ASSERT_EQUAL(unlink(file), 0);
 	close(fd);
-	/* A socket that nobody listens at any more. */
+	/* A socket without a listener. */
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	strcpy(at.sun_path, file);
 	CU_ASSERT_EQUAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
@@ -515,8 +515,10 @@ static void stopped(void)
 	end(&v);
 }
 
-/* Nor does it matter who has the slots: here one that was given up. A heart that has not beaten for
- * five seconds is dead, long before the call's own time is over. */
+/*
+ * The same while an abandoned call holds the slots. A heartbeat older than five seconds means a
+ * dead device, long before the deadline of the call.
+ */
 static void stopped_for_long(void)
 {
 	const struct annex_m2_opts opts = {.slots = 1, .timeout_ms = 60000};
@@ -536,7 +538,7 @@ static void stopped_for_long(void)
 	end(&v);
 }
 
-/* Only root may shoot down what others have; another user does not come in at all. */
+/* Only root may shoot down translations of others; other users cannot connect. */
 static void other_users(void)
 {
 	struct served v;

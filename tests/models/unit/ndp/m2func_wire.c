@@ -112,7 +112,7 @@ static void repeated(void)
 	}
 	CU_ASSERT_EQUAL(r.pool[0], 1);
 	CU_ASSERT_EQUAL(annex_m2_unregister(r.m2, id), 0);
-	/* What was refused is repeated too. */
+	/* A refusal is repeated too. */
 	CU_ASSERT_EQUAL(say(r.m2, ANNEX_M2_LAUNCH, 2, &l, sizeof(l), 0, &first), -ENOENT);
 	CU_ASSERT_EQUAL(say(r.m2, ANNEX_M2_LAUNCH, 2, &l, sizeof(l), 0, &first), -ENOENT);
 	m2_rig_close(&r);
@@ -200,7 +200,7 @@ static int64_t say_long(struct annex_m2 *m2, uint32_t seq, const struct long_lau
 	return a->value;
 }
 
-/* The checksum is over both cells; and what is in the other one is never taken for a call. */
+/* The checksum covers both cells, and contents of the second cell are never taken for a call. */
 static void two_cells(void)
 {
 	uint64_t words[STRIDE / 8] = {0}, found[STRIDE / 8];
@@ -224,7 +224,7 @@ static void two_cells(void)
 	words[STRIDE / 8 - 1] = annex_m2_word(words, N, 1, false);
 	annex_m2_store_rest(cell_of(r.m2, ANNEX_M2_REST), STRIDE, words);
 	l.args[5] = 0;
-	l.head.args = 32; /* they fit in the one, so the other is nobody's */
+	l.head.args = 32; /* they fit in one cell, so the other one is unused */
 	CU_ASSERT_EQUAL(say(r.m2, ANNEX_M2_LAUNCH, 3, &l, 56, 0, &a), -EINVAL);
 	/* So often that the device has looked at all that it looks at. */
 	for (unsigned int i = 0; i < m2_cells(&r.m2->layout); i++)
@@ -267,7 +267,7 @@ static void wrong_payloads(void)
 	m2_rig_close(&r);
 }
 
-/* What is another's, or nobody's, is not there. */
+/* Kernels of other clients, and unused numbers, are not found. */
 static void forged_numbers(void)
 {
 	uint64_t instance, one = 1;

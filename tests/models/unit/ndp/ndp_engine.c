@@ -204,7 +204,7 @@ static void errors(void)
 		{"no instruction", {NONE}, -ENOEXEC, 0, NONE},
 		{"load from nowhere", {lui(3, 0x700), ld(4, 3, 8)}, -EFAULT, 1, 0x700008},
 		{"store to nowhere", {sd(4, 0, 0)}, -EFAULT, 0, 0},
-		{"store to what may be read",
+		{"store to readonly memory",
 		 {lui(3, 0x50000), sd(4, 3, 16)},
 		 -EFAULT,
 		 1,
@@ -245,8 +245,8 @@ static void errors(void)
 }
 
 /*
- * Every atomic instruction at every address that is not a multiple of its size ends the kernel
- * there, and nothing was stored; at those that are it does what it says.
+ * Every atomic instruction at a misaligned address ends the kernel there, and stores nothing; at an
+ * aligned address it works.
  */
 static void misaligned_atomics(void)
 {
@@ -339,7 +339,7 @@ static void endless(void)
 	CU_ASSERT_EQUAL(near_run(&r, NEAR_ONE(&r, jump(0)), 0, 32 * 1000, NULL, 0).value, -ETIME);
 	ndp_count(r.ndp, &count);
 	CU_ASSERT(count.instructions >= 100000 && count.instructions < 110000);
-	/* what needs less than that may take all of it */
+	/* a kernel that needs less may use all of the budget */
 	CU_ASSERT(near_run(&r, NEAR_ONE(&r, addi(3, 0, 1), ECALL), 0, 32 * 40000, NULL, 0).value >
 		  0);
 	near_close(&r);
@@ -390,7 +390,7 @@ static void images(void)
 	WITH(finalizer, 4096, -ENOEXEC);
 	WITH(zero[1], 1, -ENOEXEC);
 	CU_ASSERT(register_bytes(&r, &asked, sizeof(asked)) > 0);
-	/* cut off by the end of what is mapped, and nowhere at all */
+	/* cut off by the end of the mapping, and not mapped at all */
 	asked.code = NEAR_VA + NEAR_BYTES - 66;
 	memcpy(r.mem + NEAR_BYTES - 66, &k, 66);
 	CU_ASSERT_EQUAL(register_bytes(&r, &asked, sizeof(asked)), -EFAULT);
@@ -403,7 +403,7 @@ static void images(void)
 	near_close(&r);
 }
 
-/* What is written over an image later changes nothing. */
+/* Overwriting an image later changes nothing. */
 static void copied(void)
 {
 	struct near r;

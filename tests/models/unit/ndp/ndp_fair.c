@@ -11,11 +11,11 @@
 
 static bool is_answered(const struct answer *a)
 {
-	/* Acquire: with who answers. */
+	/* Acquire: pairs with the release of the answer. */
 	return annex_atomic_load(&a->answered, ANNEX_ACQUIRE);
 }
 
-/* One process has taken what it could get: another one still runs. */
+/* One process has taken all places it could get: another one still runs. */
 static void place_kept(void)
 {
 	struct annex_ndp_opts opts = {.threads = 1, .running = 2, .waiting = 2};
@@ -37,7 +37,7 @@ static void place_kept(void)
 	CU_ASSERT_EQUAL(a[1].m2.value, -ENODEV);
 }
 
-/* One that nobody knew of when the places were taken finds one all the same. */
+/* A process that connects after the places were taken finds one all the same. */
 static void newcomer(void)
 {
 	struct annex_ndp_opts opts = {.threads = 1, .running = 4, .waiting = 2};
@@ -249,7 +249,7 @@ static void polling_thread(void)
 		declined += !worked;
 	}
 	CU_ASSERT(now < deadline);
-	/* Any of its units: a thread goes on with what it has begun. */
+	/* Any of its units: a thread continues the units that it has begun. */
 	counted = sum(&r);
 	while (sum(&r) == counted && annex_now() < deadline)
 		sched_yield();

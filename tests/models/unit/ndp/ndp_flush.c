@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where a device does not see the host's caches, the library flushes the pool region before a
- * launch. That is seen by taking the pages away from this process, and from it alone: the device is
- * another one's. Who flushes a page's lines runs into it.
+ * launch. The test unmaps the pages in this process alone, while the device belongs to another one:
+ * flushing a line of such a page faults.
  */
 #define _GNU_SOURCE
 #include <signal.h>

@@ -68,7 +68,7 @@ static void end(struct guest *v)
 	close(v->fd);
 }
 
-/* Sequentially consistent: entries and what they are between, as the module's barriers. */
+/* Sequentially consistent, as the module's barriers around entries. */
 static void write_entry(struct guest *v, unsigned int i, uint32_t asid, uint64_t base,
 			uint64_t bound)
 {
@@ -199,7 +199,7 @@ static void runs(struct guest *v, struct annex_m2 *m2)
 	CU_ASSERT_EQUAL(annex_m2_unregister(m2, id), 0);
 }
 
-/* What is in the table is served, with the memory that it says it has; nobody is privileged. */
+/* Entries of the table are served, with their memory and without privileges. */
 static void found_in_the_table(void)
 {
 	struct annex_m2_info info;
@@ -249,7 +249,7 @@ struct hostile {
 	uint64_t base, bound;
 };
 
-/* Nothing but whole pages of the uncached part that are nobody else's. */
+/* Only whole pages of the uncached part that no other entry has are accepted. */
 static void hostile_entries(void)
 {
 	static const struct hostile all[] = {
@@ -307,7 +307,7 @@ static void hostile_entries(void)
 	end(&v);
 }
 
-/* A guest that stops in the middle of a change: who is served is served on, and the heart beats. */
+/* A guest stops in the middle of a change: clients are still served, and the heartbeat goes on. */
 static void odd_for_ever(void)
 {
 	struct annex_m2 *m2;
@@ -338,7 +338,7 @@ static void odd_for_ever(void)
 	end(&v);
 }
 
-/* Not what stands there, but what is a table of this version. */
+/* Only a table of this version is accepted. */
 static void no_table(void)
 {
 	struct guest v;
@@ -508,7 +508,7 @@ static void as_many_as_there_are(void)
 	end(&v);
 }
 
-/* A device that is killed: who waits for it learns of it, and the next one serves nobody of its. */
+/* A device is killed: waiting clients notice, and the next device serves none of its clients. */
 static void heart_stops(void)
 {
 	const uint32_t gate[] = {addi(3, 0, 1), sd(3, 1, 8), ld(3, 1, 0), beq(3, 0, -4), ECALL};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several processes at one device, over its socket: each with its share, none with what is
- * another's, and nothing left of one that was killed.
+ * Several processes at one device, over its socket: each gets its share and nothing of others, and
+ * nothing is left of a killed one.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,9 +20,9 @@
 #define LAUNCHES 6u
 #define PIECES 64u                         /* of a launch: one unit has them all */
 #define LAUNCH_WORDS 256u                  /* of the pool */
-#define SAYS (LAUNCH_WORDS * 8 * CHILDREN) /* words where children say what they have done */
+#define SAYS (LAUNCH_WORDS * 8 * CHILDREN) /* words for the progress of children */
 
-/* struct house - A range, a device with one thread that is served, and who uses it. @pool: where in
+/* struct house - A range, a served device with one thread, and its clients. @pool: where in
  * the range. */
 struct house {
 	struct m2_rig r;
@@ -101,7 +101,7 @@ static uint32_t put(const struct guest *g, const uint32_t *words, unsigned int n
 
 static void say(const struct guest *g, unsigned int what, uint64_t number)
 {
-	/* Release: for who waits for it. */
+	/* Release: pairs with the acquire of the waiting process. */
 	annex_atomic_store(&g->pool[SAYS + what], number, ANNEX_RELEASE);
 }
 
@@ -217,7 +217,7 @@ static void shares(void)
 	close_house(&h);
 }
 
-/* Killed amid its launches: they end, its places are others', and nobody else notices. */
+/* A process is killed amid its launches: they end, and others get its places undisturbed. */
 static void killed(void)
 {
 	struct annex_m2_listed all[ANNEX_M2_CLIENTS];

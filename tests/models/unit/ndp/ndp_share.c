@@ -70,7 +70,7 @@ static void queue(void)
 	near_close(&r);
 }
 
-/* What one process has is not there for another, whatever it says. */
+/* Objects of one process are not found by another one, even with forged messages. */
 static void forged(void)
 {
 	struct annex_m2_answer answer;
@@ -182,7 +182,7 @@ static void shootdown(void)
 	CU_ASSERT_EQUAL(a.m2.value, -ENODEV);
 }
 
-/* A device that ends answers all its clients, those that wait too. */
+/* A device that ends answers all its clients, waiting ones too. */
 static void destroyed(void)
 {
 	struct annex_ndp_opts opts = {.threads = 2, .running = 3, .waiting = 20};
@@ -321,7 +321,7 @@ static void slow_done(void *ctx, const struct annex_m2_answer *m2)
 	annex_atomic_store(&s->out, 1u, ANNEX_RELAXED); /* the close orders it */
 }
 
-/* A process is not closed before who gives it an answer has done so. */
+/* A process is not closed while a thread is answering it. */
 static void answer_meanwhile(void)
 {
 	struct annex_m2_launch launch = {.sync = 1, .base = NEAR_POOL, .bound = NEAR_POOL + 32};

@@ -129,7 +129,7 @@ static void two_processes(void)
 	CU_ASSERT(span.host == host + PAGE);
 	space_close(one);
 	CU_ASSERT_EQUAL(ndp_space_find(two, PAGE, &span), 0);
-	/* who gets the number next finds nothing of who had it before */
+	/* the next owner of the number finds nothing of the previous one */
 	one = space_open(tlb, 1);
 	CU_ASSERT_EQUAL(ndp_space_find(one, PAGE, &span), -EFAULT);
 	space_close(one);
@@ -160,7 +160,7 @@ static void reading(void)
 	ndp_tlb_destroy(tlb);
 }
 
-/* More pages than it has entries: some are gone, and what is found is right. */
+/* More pages than entries: some are gone, and the others are right. */
 static void crowded(void)
 {
 	struct ndp_tlb *tlb = ndp_tlb_create();
@@ -243,7 +243,7 @@ static void limits(void)
 	CU_ASSERT_EQUAL(ndp_space_map(s, 0, host, TOP, RV_READ), -ENOSPC);
 	CU_ASSERT_EQUAL(ndp_space_find(s, 0, &span), -EFAULT);
 	CU_ASSERT_EQUAL(ndp_space_unmap(s, 0, TOP), -ENOENT);
-	/* which is how much there may be at once: what was there before does not count */
+	/* the limit counts present mappings only, not earlier ones */
 	for (uint64_t va = 0; va < 40000 * LARGE; va += LARGE) {
 		CU_ASSERT_EQUAL(ndp_space_map(s, va + PAGE, host, PAGE, RV_READ), 0);
 		CU_ASSERT_EQUAL(ndp_space_unmap(s, va + PAGE, PAGE), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The timed device: M2NDP's own figures, what follows from its parameters, and right results.
+ * The timed device: M2NDP's figures, effects of its parameters, and right results.
  */
 #include <errno.h>
 #include <math.h>
@@ -137,7 +137,7 @@ static void twice_the_same(void)
 	done(b);
 }
 
-/* What is bound by memory takes as long as memory does; what is bound by latency, slots. */
+/* Memory bounds one kernel, and the number of slots bounds a kernel with long latency. */
 static void less_of_everything(void)
 {
 	struct rig *whole = setup(K_vadd_i32, 18u << 20), *half = setup(K_vadd_i32, 18u << 20);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The timed device as programs have it: memory, launches, what they took, and what is refused.
+ * The timed device for programs: memory, launches, their times, and refusals.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Two devices (M2NDP section III-I): the caller parts the data and launches on each, and a unit of
- * one reads what lies in the other's memory.
+ * one reads the memory of the other.
  */
 #include <unistd.h>
 #include "m2_rig.h"
@@ -55,7 +55,7 @@ static void half_on_each(void)
 	close_two(r);
 }
 
-/* A unit adds what lies at the same place of the other device to what lies in its own. */
+/* A unit adds numbers at the same place of both devices. */
 static void one_reads_the_other(void)
 {
 	struct m2_rig r[2];
@@ -80,7 +80,7 @@ static void one_reads_the_other(void)
 	close_two(r);
 }
 
-/* What is mapped to be read from the other side is not written from there. */
+/* The other side cannot write to memory that is mapped readonly there. */
 static void the_other_is_not_written(void)
 {
 	struct annex_m2_end end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CXL root port: all mechanisms show the same bytes; and each does for time what it is for.
+ * A CXL root port: all mechanisms return the same bytes, and each has its effect on time.
  */
 #define _GNU_SOURCE
 #include <errno.h>

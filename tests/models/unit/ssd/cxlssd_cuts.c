@@ -206,7 +206,7 @@ static void blocks_alone(void)
 	cxlssd_rig_free(&r);
 }
 
-/* Transactions across pages that nobody waits for, until the log is cleaned. */
+/* Transactions across pages, without waits, until the log is cleaned. */
 static void ordered(void)
 {
 	const char *dram = drams[DRAMS - 1];

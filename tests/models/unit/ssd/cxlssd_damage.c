@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Backing files of CXL-SSDs that are damaged: it is told, whoever it concerns, and nobody else.
+ * Damaged backing files of CXL-SSDs: affected readers get an error, and others do not.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -72,7 +72,7 @@ static bool has(struct annex_cxlssd *s, unsigned int page, unsigned int with)
 	return !annex_cxlssd_read(s, page * PAGE, buf, PAGE, NULL) && !memcmp(buf, want, PAGE);
 }
 
-/* A bit that rots in flash is seen by a reader of its page, and by nobody else. */
+/* A rotten bit in flash affects readers of its page alone. */
 static void damaged_pages(void)
 {
 	unsigned char buf[PAGE];
@@ -107,7 +107,7 @@ static void damaged_pages(void)
 	close(m.fd);
 }
 
-/* A journal of groups, with a line of page 1 to 9 each, that nobody has brought to flash. */
+/* A journal of groups, with a line of page 1 to 9 each, which are not in flash. */
 static void journaled_image(struct image *m)
 {
 	unsigned char buf[PAGE];
@@ -167,7 +167,7 @@ static void damaged_journals(void)
 	close(m.fd);
 }
 
-/* The journal begins with its newer half; nobody takes the older one for it. */
+/* The journal begins with its newer half; the older one is never taken for it. */
 static void damaged_halves(void)
 {
 	unsigned int refused = 0;

@@ -350,7 +350,7 @@ static void media_error(void)
 	free_rig(&r);
 }
 
-/* The file takes no more writes: neither do commands, but what is there can be read. */
+/* The file takes no more writes, so write commands fail; reads still work. */
 static void write_fault(void)
 {
 	struct cxlssd_rig c;
@@ -461,7 +461,7 @@ static uint64_t time_reads(struct rig *r, uint32_t n)
 	return annex_now() - start;
 }
 
-/* With delay=1 a command takes the time of the medium, and those of several dies overlap. */
+/* With delay=1 a command takes the time of the medium; commands to several dies overlap. */
 static void takes_time(void)
 {
 	static const char *const params[] = {NULL, "serve=thread"};
@@ -538,7 +538,7 @@ static void far_data(void)
 	free(f.hidden);
 }
 
-/* Faults, resets and recovery are those of any emulated controller. */
+/* Faults, resets and recovery, as with any emulated controller. */
 static void faults(void)
 {
 	struct rig r;
@@ -599,4 +599,4 @@ UNIT_SUITE(cxlssd_dev, {"both interfaces show the same bytes", same_bytes},
 	   {"a file that fails is a write fault", write_fault},
 	   {"threads on queue pairs of their own", many_threads},
 	   {"commands take the model's time, and overlap", takes_time}, {"far data", far_data},
-	   {"faults and recovery", faults}, {"what is refused", refused})
+	   {"faults and recovery", faults}, {"refusals", refused})

@@ -161,7 +161,7 @@ static void *store_and_look(void *arg)
 	return NULL;
 }
 
-/* Four threads, of which the pages of one make those of the others go. */
+/* Four threads evict each other's pages. */
 static void threads(void)
 {
 	const size_t part = 1 << 20;
@@ -221,7 +221,7 @@ static void held(void)
 	close(p.fd);
 }
 
-/* A child of fork() closes what it has, and the file is its parent's still. */
+/* A child of fork() closes its handle, and the file still belongs to the parent. */
 static void child(void)
 {
 	const char text[] = "of the parent";
@@ -269,7 +269,7 @@ static void child(void)
 	close(p.fd);
 }
 
-/* A flash page that is damaged is lost to the one who touches it, and to him alone. */
+/* A damaged flash page harms only a program that accesses it. */
 static void damaged(void)
 {
 	struct annex_hdm *h;

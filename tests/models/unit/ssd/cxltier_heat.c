@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of a CXL-SSD that are hot, and those that make room for them.
+ * Hot pages of a CXL-SSD, and pages that make room for them.
  */
 #include "cxltier_rig.h"
 #include "tests/unit/unit.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Times of flash: what goes at once, and what waits for what.
+ * Timing of flash: overlapping operations, and waits.
  */
 #include <string.h>
 #include "models/ssd/clock.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The flash translation layer of a CXL-SSD: on flash that checks what may be done to it, and beside
- * what is known of greedy collection.
+ * The flash translation layer of a CXL-SSD: on flash that checks its operations, and compared with
+ * known results about greedy collection.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 /*
  * struct chip - Flash that keeps one word for each page. @next: the page of each block that may be
- * programmed now. @word: what is being written. @wrong: what flash does not allow was done.
+ * programmed now. @word: word of the current write. @wrong: an operation that flash does not allow.
  * @pages, @orders: the logical page of each page, and its turn among all programs.
  * @left: programs until one fails; all of them fail from then on.
  */
