@@ -144,7 +144,7 @@ gate_models := $(addprefix sane/unit/,$(filter $(model_rooms),$(UNIT_ROOMS))) \
 	$(addprefix tool/,$(filter $(model_parts),$(friendly))) \
 	$(addprefix unit/,$(filter $(model_rooms),$(long_rooms))) \
 	$(model_benches) client riscv rooms
-more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-10000 \
+more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-all pytorch-10000 \
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all promela-all module-all \
 	cuda-all clang guests-all $(addprefix unit-user/,exec migrate) \
 	$(addprefix thread/unit/,fs ssd) $(filter figures-%,$(benches)) \
@@ -244,6 +244,8 @@ check/pytorch: built/gcc
 		tools/python tests/torch tests/bench/torch* tests/bench/figures.py include \
 		docs/train-larger.md docs/without-root.md docs/cannot.md,\
 		env PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
+check/pytorch-all: built/gcc
+	$(call step,pytorch: all,3600,,env ALL=1 PYTHON=$(python) tests/torch/run.sh $(gcc)/annex)
 check/pytorch-10000: built/gcc
 	$(call step,pytorch: 10$(comma)000 programs,14400,,env ANNEX_LIBRARY=$(gcc)/libannex.so \
 		$(python) tests/torch/fuzz.py tools/python --programs 10000 --new-seeds)

@@ -27,18 +27,20 @@ PLANNED = "uvm", "annex"
 BOUNDS = 0.95, 0.8, 0.6
 ROOM = 2  # times what a training takes: everything fits
 FULL = {
+    "models": ("gpt", "vit"),
     "gpt": ({"width": 512, "layers": 8, "heads": 8, "length": 64, "words": 8000},
             (1, 2, 4, 8, 16)),
     "vit": ({"width": 512, "layers": 8, "heads": 8, "side": 64, "patch": 8, "classes": 100},
             (1, 2, 4, 8, 16)),
-    "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 768, "layers": 12, "heads": 12,
-                                                   "length": 256, "words": 50257}},
+    "fits": {"model": "gpt", "batch": 1, "operators": 20000, "sizes": {
+        "width": 768, "layers": 12, "heads": 12, "length": 256, "words": 50257}},
     "deep": {"model": "deep", "batch": 128, "sizes": {"width": 128, "layers": 310}}}
 SMALL = {
+    "models": ("gpt",),
     "gpt": ({"width": 128, "layers": 2, "heads": 4, "length": 64, "words": 500}, (2,)),
     "vit": ({"width": 128, "layers": 2, "heads": 4, "side": 32, "patch": 4, "classes": 100}, (2,)),
-    "fits": {"model": "gpt", "batch": 1, "sizes": {"width": 128, "layers": 2, "heads": 4,
-                                                   "length": 64, "words": 500}},
+    "fits": {"model": "gpt", "batch": 1, "operators": 2000, "sizes": {
+        "width": 128, "layers": 2, "heads": 4, "length": 64, "words": 500}},
     "deep": {"model": "deep", "batch": 128, "sizes": {"width": 128, "layers": 20}}}
 
 
@@ -209,7 +211,7 @@ class Bench:
                          at_most(0))
 
     def all(self):
-        for model in ("gpt", "vit"):
+        for model in self.sizes["models"]:
             shares = self.shares(model)
             for batch in sorted({choose(shares, bound) for bound in BOUNDS}):
                 last = self.train(model, batch)

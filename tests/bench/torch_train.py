@@ -3,7 +3,7 @@
 
   way        plain, checkpoint, swap, none, uvm, annex; or base: only load everything; or
              operator: seconds of one with annex, and without
-  model      of torch_models.py, with its sizes, and batch
+  model      of torch_models.py, with its sizes, and batch; operators: how many are timed
   memory     bytes of device memory; storage: for annex; group: the cgroup of swap
 """
 import contextlib
@@ -24,8 +24,7 @@ STEADY = 5  # iterations that are measured
 BLOCKS = 15  # in which operators are measured
 WARM = 3  # iterations before them, without a plan
 TRIES = 200  # iterations in which a plan must have come
-OPERATORS = 20000  # of which the mean is taken, each on so many numbers
-FLOATS = 1 << 14
+FLOATS = 1 << 14  # of an operator
 SIDE = 256  # of a matrix that is not small
 PAGE = 4096
 KIB = 1024
@@ -124,9 +123,9 @@ def operator(job):
 
     def seconds():
         start = time.perf_counter()
-        for _ in range(OPERATORS):
+        for _ in range(job["operators"]):
             x.add_(y)
-        return (time.perf_counter() - start) / OPERATORS
+        return (time.perf_counter() - start) / job["operators"]
 
     longer = []
     for _ in range(BLOCKS):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Claims, counted."""
+"""Claims, counted. With ALL=1 in the environment there are more of each kind."""
+import os
+
 import torch
 
+ALL = os.environ.get("ALL", "0") != "0"
 counts = {"passed": 0, "failed": 0}
 
 

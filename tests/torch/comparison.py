@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../bench"))
-from claims import claim, summary  # noqa: E402
+from claims import ALL, claim, summary  # noqa: E402
 from torch_bench import choose, differ  # noqa: E402
 
 BENCH = os.path.join(HERE, "../bench/torch_bench.py")
@@ -45,45 +45,55 @@ def check_choice():
     claim("another loss", differ([{"losses": ["a", "b", "d", "e"]}], plain) == 1)
 
 
-def check_run(directory):
+def check_rows(name, values, told):
+    for way in ALWAYS:
+        claim(f"{name}, {way}: a row", values[f"{name}, {way}: seconds"]["value"] > 0 and
+              values[f"{name}, {way}: taken"]["value"] > 0)
+    for way in MOVING:
+        claim(f"{name}, {way}: bytes are moved", values[f"{name}, {way}: out"]["value"] > 0)
+    swap = f"{name}, swap: seconds" in values
+    claim(f"{name}: swap, or why not", swap or "swap         fails: " in told)
+    same = values[f"{name}: runs with other losses than plain"]
+    claim(f"{name}: losses are compared", same["value"] == 0)
+    for ending in (": annex / bound", ": iteration / simulated",
+                   ": peak beyond loading / device memory"):
+        claim(f"{name}{ending}", values[name + ending]["target"] is not None)
+    claim(f"{name}: each row says that its losses are compared",
+          told.count("  same losses\n") == len(ALWAYS) + swap)
+
+
+def check_run(directory, name, *words):
+    """Return: its figures, and its output."""
     figures, picture = (os.path.join(directory, name) for name in ("torch.json", "torch.svg"))
-    done = run(directory, "--json", figures, "--plot", picture, "--threads", "1")
+    done = run(directory, "--json", figures, "--plot", picture, "--threads", "1", *words)
     told = done.stdout.decode()
     claim(f"it runs: {done.stderr.decode()}", done.returncode == 0)
     with open(figures, encoding="utf-8") as file:
         values = {f["figure"]: f for f in json.load(file)}
-    for name in ("gpt, batch 2", "vit, batch 2"):
-        for way in ALWAYS:
-            claim(f"{name}, {way}: a row", values[f"{name}, {way}: seconds"]["value"] > 0 and
-                  values[f"{name}, {way}: taken"]["value"] > 0)
-        for way in MOVING:
-            claim(f"{name}, {way}: bytes are moved", values[f"{name}, {way}: out"]["value"] > 0)
-        swap = f"{name}, swap: seconds" in values
-        claim(f"{name}: swap, or why not", swap or "swap         fails: " in told)
-        same = values[f"{name}: runs with other losses than plain"]
-        claim(f"{name}: losses are compared", same["value"] == 0)
-        for ending in (": annex / bound", ": iteration / simulated",
-                       ": peak beyond loading / device memory"):
-            claim(f"{name}{ending}", values[name + ending]["target"] is not None)
-    claim("each row says that its losses are compared",
-          told.count("  same losses\n") == told.count("/iteration") * len(ALWAYS) +
-          sum("swap: seconds" in name for name in values))
+    check_rows(name, values, told)
+    bars = xml.etree.ElementTree.parse(picture).findall(".//{*}title")
+    claim(f"a bar for each row: {len(bars)}", len(bars) == told.count("  same losses\n"))
+    left = [name for name in os.listdir(directory) if not name.startswith("torch.")]
+    claim(f"nothing else is left: {left}", not left)
+    return values, told
+
+
+def check_all(directory):
+    values, told = check_run(directory, "gpt, batch 2")
     for words in ("everything fits: slower by", "everything fits: an operator takes longer by"):
         claim(words, values[words]["target"] is not None)
     claim("from the first iteration to a plan",
           any("first iteration to running plan" in name for name in values))
     claim("an ordinary user, or why not", "written / by root" in told or
           "an ordinary user as root: not here: " in told)
-    bars = xml.etree.ElementTree.parse(picture).findall(".//{*}title")
-    claim(f"a bar for each row: {len(bars)}", len(bars) == told.count("  same losses\n"))
-    left = [name for name in os.listdir(directory) if not name.startswith("torch.")]
-    claim(f"nothing else is left: {left}", not left)
 
 
 def main():
     check_words()
     check_choice()
-    check_run(sys.argv[1])
+    check_all(sys.argv[1])
+    if ALL:
+        check_run(sys.argv[1], "vit, batch 2", "--train", "vit:2")
     return summary()
 
 

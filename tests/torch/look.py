@@ -200,19 +200,24 @@ def check_endless():
     claim("numbers of an endless iteration", bool((x == 1).all()))
 
 
-def in_terminal(program, *, terminal, columns=100):
-    """The status of a program, and its text on stderr."""
-    read, write = pty.openpty() if terminal else os.pipe()
-    if terminal:
-        fcntl.ioctl(write, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    child = subprocess.Popen([sys.executable, "-c", program, TOOLS], stderr=write)
-    os.close(write)
-    text = b""
-    with contextlib.suppress(OSError):  # of a closed terminal
-        while part := os.read(read, 65536):
-            text += part
-    os.close(read)
-    return child.wait(), text.decode()
+class Terminal:
+    """A program whose stderr is a terminal, or a pipe."""
+
+    def __init__(self, program, terminal, columns=100):
+        self.read, write = pty.openpty() if terminal else os.pipe()
+        if terminal:
+            fcntl.ioctl(write, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+        self.child = subprocess.Popen([sys.executable, "-c", program, TOOLS], stderr=write)
+        os.close(write)
+
+    def end(self):
+        """Return: its status, and its text on stderr."""
+        text = b""
+        with contextlib.suppress(OSError):  # of a closed terminal
+            while part := os.read(self.read, 65536):
+                text += part
+        os.close(self.read)
+        return self.child.wait(), text.decode()
 
 
 def check_progress():
@@ -235,15 +240,17 @@ def check_progress():
     line = re.compile(r"\r\033\[Kannex: (planned|recording|a plan is being made|strayed), "
                       r"\d+ iterations?, [0-9.e-]+ s, [0-9.]+ \w+ in, [0-9.]+ \w+ out, "
                       r"stall [0-9.]+ %")
-    for words, progress, terminal, expected in (
-            ("a terminal", None, True, True), ("no terminal", None, False, False),
-            ("a terminal without", False, True, False), ("a file with", True, False, True)):
-        code, text = in_terminal(program % progress, terminal=terminal)
+    cases = (("a terminal", None, True, True), ("no terminal", None, False, False),
+             ("a terminal without", False, True, False), ("a file with", True, False, True))
+    started = [Terminal(program % progress, terminal) for _, progress, terminal, _ in cases]
+    narrow = Terminal(program % None, True, columns=40)
+    for (words, _, _, expected), terminal in zip(cases, started):
+        code, text = terminal.end()
         lines = line.findall(text)
         claim(f"progress, {words}: {text!r}", code == 0 and bool(lines) == expected)
         claim(f"progress, {words}: nothing else, and nothing is left: {text!r}",
               re.sub(r"\r\033\[Kannex: [^\r\n]*", "", text) == ("\r\033[K" if expected else ""))
-    _, text = in_terminal(program % None, terminal=True, columns=40)
+    _, text = narrow.end()
     lines = re.findall("annex: [^\r]*", text)
     claim(f"progress in a narrow terminal: {text!r}", max(map(len, lines)) == 39)
 
@@ -370,7 +377,7 @@ def interrupted(seed, work, it):
     return False
 
 
-def check_interrupts(rounds=30):
+def check_interrupts(rounds):
     """Ctrl-C at any moment, in a child. Each tensor has been added to as a whole, or not."""
     constants = [torch.full((40000,), float(i)) for i in range(20)]
     counts = [torch.zeros(40000) for _ in range(20)]
@@ -425,7 +432,7 @@ def main():
     torch.set_num_threads(1)
     if "--interrupts" in sys.argv:
         warnings.simplefilter("ignore", RuntimeWarning)
-        return check_interrupts()
+        return check_interrupts(30 if claims.ALL else 8)
     with tempfile.TemporaryDirectory() as scratch:
         check_plan(scratch)
         check_no_plans(scratch)
