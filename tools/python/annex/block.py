@@ -46,7 +46,7 @@ FULL = ("offload: the storage has no room: new tensors are in ordinary memory, b
 
 
 class Absent(torch.Tensor):
-    """In a child that was forked: a tensor of its parent's. Each use is an error."""
+    """A parent's tensor in a forked child. Each use is an error."""
 
     number = errno.ECHILD
     told = ("offload: this tensor is with the parent of a process that was forked inside of the "
@@ -228,8 +228,8 @@ class Offload:
             self.block.end()
 
     def give_back(self):
-        """Tensors that Python knows go to ordinary memory, as far as there is room. Others keep the
-        space, until they are freed, or the next block takes them.
+        """Move tensors that Python knows to ordinary memory, as far as there is room. Others keep
+        the space, until they are freed, or the next block takes them.
         """
         gc.collect()
         try:
@@ -281,7 +281,7 @@ class Offload:
                     until_plan_s=planner.until_plan_ns / 1e9)
 
     def inside(self, name):
-        """These functions look at iterations, which are the thread's of the block."""
+        """Refuse function @name outside of the block's thread, which runs the iterations."""
         if os.getpid() != self.pid:
             raise Error(errno.ECHILD, "offload: its block began before fork()")
         if not self.planner:
@@ -290,19 +290,31 @@ class Offload:
             raise Error(errno.EINVAL, f"offload: call {name}() in the thread that began the block")
 
     def stats(self):
-        """A dict. Of planning: @state: "recording" iterations; "a plan is being made"; "planned":
-        the last iteration was under a plan; "strayed": it differed from its plan; "no plan" could
-        be made, and @plan_error (an errno, negative) and a warning say why; "without plans"
-        (policy none); "ended". @plans: made so far; @planned: as @state; @iterations: so far;
-        @iteration_s, @stall_s: seconds of the last one, and how many of them it waited for tensors;
-        @until_plan_s: from the first one until a plan was followed (0: none was).
+        """A dict of figures.
 
-        Of tensors: @tensors: in the space now; @ordinary: bytes of tensors that the storage
-        had no room for, so far; @moved, @stayed: storages at the beginning.
+        @state: of planning: "recording" iterations; "a plan is being made"; "planned": the last
+            iteration was under a plan; "strayed": it differed from its plan; "no plan" could be
+            made; "without plans" (policy none); "ended".
+        @plan_error: why there is no plan: a negative errno. A warning has the words.
+        @plans: plans that were made so far.
+        @planned: whether the last iteration was under a plan.
+        @iterations: iterations so far.
+        @iteration_s: seconds of the last one.
+        @stall_s: seconds of the last one in which it waited for tensors.
+        @until_plan_s: seconds from the first iteration until a plan was in use (0: none was).
+        @tensors: tensors in the space now.
+        @ordinary: bytes of tensors that the storage had no room for, so far.
+        @moved: storages that moved to the space when the block began.
+        @stayed: storages that did not.
 
-        Of bytes (struct annex_space_stats): @device: in memory now; @stored: on storage now; @in,
-        @out: that came and left so far; @clean: left without being written, as the storage had
-        them; @over: beyond device_memory, at most; @faults, and others.
+        Bytes of struct annex_space_stats, some of which are:
+        @device: in memory now.
+        @stored: on storage now.
+        @in: arrived so far.
+        @out: left so far.
+        @clean: left without being written, because the storage had them.
+        @over: beyond device memory, at most.
+        @faults: a count, of page faults.
         """
         if os.getpid() != self.pid:
             raise Error(errno.ECHILD, "offload: its block began before fork()")
@@ -311,14 +323,23 @@ class Offload:
         return figures
 
     def plan(self, path=None):
-        """The plan in use, which is written to @path for annex plan show; None: stats()["state"].
+        """Figures of the plan in use, as a dict; None: there is none (stats()["state"]).
 
-        Of several kinds of iterations each has a plan: here is the last one's. @policy, @kernels,
-        @steps; @in_bytes, @out_bytes: moved in an iteration; @simulated_s: seconds of an iteration
-        by the simulator, @stalled_s of them waiting; @bound_s: that no plan is below; @ideal_s:
-        with memory for everything; @measured_s: the median of the last iterations (None: there is
-        none yet), and the ratios @of_simulated and @of_bound; @machine: options for annex plan
-        show.
+        Each kind of iteration has its plan; this is the last iteration's. It is written to @path,
+        for annex plan show.
+
+        @policy: that made it.
+        @kernels: kernels of the iteration.
+        @steps: steps of the plan.
+        @in_bytes, @out_bytes: moved in an iteration.
+        @simulated_s: seconds of an iteration by the simulator.
+        @stalled_s: seconds of these in which kernels wait.
+        @bound_s: seconds that no plan can beat.
+        @ideal_s: seconds with memory for everything.
+        @measured_s: median of the last iterations under it; None: there is none yet.
+        @of_simulated: @measured_s / @simulated_s.
+        @of_bound: @measured_s / @bound_s.
+        @machine: options for annex plan show.
         """
         self.inside("plan")
         found = plans.in_use(self.library, self.planner)
@@ -337,14 +358,14 @@ class Offload:
         return text if path is None else write(path, text)
 
     def step(self):
-        """An iteration ends here. A program without an optimizer, which only calls a model, says so
-        after each call, and gets a plan.
+        """End an iteration. A program without an optimizer calls it after each call of its model,
+        and gets a plan.
         """
         self.inside("step")
         self.block.step()
 
     def is_open(self):
-        """Whether tensors are in the space. After the block these keep it."""
+        """Whether the space exists: until the block has ended, and its last tensor has gone."""
         return bool(self.block and self.block.state()[0])
 
 

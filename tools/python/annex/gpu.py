@@ -12,7 +12,7 @@ NAME = "libannex-cuda.so"
 
 
 def number_of(device):
-    """The number of a GPU of PyTorch's; None: it is the processor."""
+    """The number of the GPU that a PyTorch device is; None: it is the processor."""
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
@@ -28,7 +28,7 @@ def number_of(device):
 
 
 class Gpu:
-    """One that is open as long as the process lives, as PyTorch's own contexts are."""
+    """An open GPU. It stays open as long as the process lives, like PyTorch's own contexts."""
 
     opened = {}
 
@@ -55,8 +55,8 @@ class Gpu:
         return cls.opened[number]
 
     def warm(self):
-        """Libraries of CUDA keep a workspace for each thread and stream: in ordinary memory, from
-        now on.
+        """Have CUDA's libraries make their workspaces for this thread and stream, in ordinary
+        memory. They keep these.
         """
         x = torch.ones(64, 64, device=f"cuda:{self.number}", requires_grad=True)
         torch.addmm(x, x, x).sum().backward()

@@ -2,7 +2,7 @@
 """Ctrl-C, which waits while a block begins or ends.
 
 Python runs the handler of a signal between any two instructions of the main thread: also in a
-function that has just begun. So the handler looks whether one of these is under way.
+function that has just begun. So the handler checks whether such a function is under way.
 """
 import signal
 import threading
@@ -17,7 +17,7 @@ class Interrupts:
         self.waits = False
 
     def watch(self):
-        """From now on. Other threads than the main one are not interrupted anyway."""
+        """Begin. Other threads than the main one are never interrupted."""
         before = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is threading.main_thread() and callable(before):
             self.before, self.waits = before, False
@@ -33,7 +33,7 @@ class Interrupts:
             self.before(number, frame)
 
     def end(self):
-        """As before; and the one that waits comes now."""
+        """Restore the handler, and deliver a waiting interrupt."""
         if self.before and signal.getsignal(signal.SIGINT) == self.handle:
             signal.signal(signal.SIGINT, self.before)
         if self.waits:

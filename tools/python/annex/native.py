@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""native.cpp, compiled for the PyTorch that is installed when it is first used, and kept.
+"""native.cpp, compiled at first use for the installed PyTorch, and kept.
 
 It is found again by its source and by the version of PyTorch, in ${XDG_CACHE_HOME:-~/.cache}/annex.
 """
@@ -53,7 +53,7 @@ def folder(name, holds, otherwise):
 
 
 def cuda_flags():
-    """Of the compiler, for tensors on GPUs."""
+    """Flags of the compiler for tensors on GPUs."""
     packages = os.path.join(os.path.dirname(torch.__file__), "..", "nvidia")
     major = (torch.version.cuda or "").split(".")[0]
     for place in (os.path.join(packages, f"cu{major}"), os.path.join(packages, "cuda_runtime"),
@@ -79,7 +79,7 @@ def command(compiler, output, cuda):
 
 
 def compile_to(path, cuda):
-    """Another process may do the same at the same time."""
+    """Compile, perhaps while another process does the same."""
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if not compiler:
         raise Unavailable("there is no C++ compiler: apt-get install g++")
@@ -103,7 +103,7 @@ def compile_to(path, cuda):
 
 
 def built(cuda):
-    """Its path."""
+    """Compile native.cpp unless it was. Return: its path."""
     key = hashlib.sha256(f"{torch.__version__} {cuda}".encode())
     for source in SOURCES:
         with open(source, "rb") as file:
@@ -131,7 +131,7 @@ def addresses(objects):
 
 
 class Iteration(ctypes.Structure):
-    """Of progress.hpp: one that has ended."""
+    """An iteration that has ended (progress.hpp)."""
 
     _fields_ = [("ns", U64), ("stall_ns", U64), ("in", U64), ("out", U64),
                 ("plan", ctypes.c_void_p)]
@@ -162,8 +162,8 @@ if hasattr(torch._C, "_dispatch_tls_set_dispatch_key_included"):  # PyTorch 2
 
 
 class Native:
-    """The functions of native.cpp. @hear is called, soon, when there is a warning. @cuda: for
-    tensors on GPUs. There is one of each in a process.
+    """The functions of native.cpp, once in a process for CPUs and once for GPUs (@cuda). @hear is
+    called soon after a warning.
     """
 
     known = {}
@@ -224,8 +224,8 @@ class Native:
 
 
 class Block:
-    """Of native.cpp: a space whose tensors are PyTorch's. @gpu: the number of theirs; -1: none.
-    @plans: the policy makes some. @lines: progress is shown.
+    """A block of native.cpp: a space for PyTorch's tensors. @gpu: its number; -1: the processor.
+    @plans: whether the policy makes plans. @lines: whether progress is shown.
     """
 
     def __init__(self, native, library, space, stores, cxl, planner, smallest, budget, gpu, plans,
@@ -247,14 +247,14 @@ class Block:
                         else self.library.words())
 
     def end(self):
-        """Also of a block that has not begun."""
+        """End the block, also one that has not begun."""
         self.native.waits.annex_native_end(self.handle)
         if not Idle.fallback:
             Idle.begin()
 
     @contextlib.contextmanager
     def graph(self, name, uses):
-        """One operator. @uses: tensors, with how it uses each. Its results come into the list."""
+        """One operator. @uses: tensors, with READ or WRITE. Its results are put into the list."""
         run, results = ctypes.c_void_p(), []
         code = self.native.waits.annex_native_graph_begin(
             name.encode(), addresses([tensor for tensor, _ in uses]),
@@ -268,13 +268,13 @@ class Block:
                 self.native.waits.annex_native_graph_end(run, addresses(results), len(results))
 
     def step(self, graph=False):
-        """@graph: one that was an optimizer's step."""
+        """End an iteration. @graph: after a graph that was an optimizer's step."""
         words = ctypes.create_string_buffer(WORDS)
         if self.native.waits.annex_native_step(self.handle, graph, words, WORDS) < 0:
             raise Refused(words.value.decode(errors="replace"))
 
     def iterations(self):
-        """The last ones, in no order."""
+        """The last iterations, in no order."""
         found = (Iteration * ITERATIONS)()
         return list(found)[:self.native.dll.annex_native_iterations(self.handle, found)]
 
@@ -293,7 +293,7 @@ class Block:
         self.native.dll.annex_native_leave(self.handle)
 
     def move_in(self, objects):
-        """How many storages were moved, and how many stayed."""
+        """Move tensors to the space. Return: how many storages moved, and how many stayed."""
         words, moved, stayed = ctypes.create_string_buffer(WORDS), U64(), U64()
         if self.native.dll.annex_native_move_in(self.handle, ctypes.byref(objects),
                                                 ctypes.byref(moved), ctypes.byref(stayed), words,

@@ -16,14 +16,14 @@ OPTIONS = (("gpu", "gpu", 1), ("host", "host", 1), ("cxl", "cxl", 1), ("pcie", "
 
 
 def in_use(library, planner):
-    """The plan that is followed, its trace and its system; None."""
+    """The plan in use, its trace and its system; None without one."""
     trace, system = ctypes.c_void_p(), ctypes.POINTER(System)()
     plan = library.dll.annex_exec_plan(planner, ctypes.byref(trace), ctypes.byref(system))
     return (plan, trace, system) if plan else None
 
 
 def text_of(library, write, thing):
-    """The text that a function of the library writes to a file."""
+    """The text that a function of the library writes to a stdio stream."""
     libc = ctypes.CDLL(None)
     libc.open_memstream.restype = ctypes.c_void_p
     buffer, size = ctypes.c_void_p(), ctypes.c_size_t()
@@ -45,7 +45,7 @@ def plan_text(library, found):
 
 
 def trace_text(library, planner):
-    """The trace of the plan that is followed, or of the last iteration."""
+    """The trace of the plan in use, or of the last iteration."""
     found = in_use(library, planner)
     if found:
         return text_of(library, "annex_trace_write", found[1])
@@ -58,7 +58,7 @@ def trace_text(library, planner):
 
 
 def bound(library, trace, system):
-    """Seconds that no plan's iteration is below."""
+    """The lower bound of an iteration under any plan, in seconds."""
     vitality, seconds = ctypes.c_void_p(), ctypes.c_double()
     library("annex_vitality_create", trace, ctypes.byref(vitality))
     try:
@@ -69,14 +69,14 @@ def bound(library, trace, system):
 
 
 def machine(system):
-    """Options that tell annex plan and annex simulate of the system."""
+    """The system as options of annex plan and annex simulate."""
     given = [(option, getattr(system, member) / unit) for option, member, unit in OPTIONS]
     return " ".join([f"--{option} {value:.3f}".rstrip("0").rstrip(".") for option, value in given] +
                     [f"--{flag}" for flag in FLAGS if getattr(system, flag)])
 
 
 def described(library, found, iterations):
-    """A plan's figures, as Whole.plan() has them."""
+    """The figures of a plan for Offload.plan()."""
     plan, trace, system = found
     job, result = SimJob(trace, plan), SimResult()
     library("annex_simulate", ctypes.byref(job), 1, system, None, ctypes.byref(result))
