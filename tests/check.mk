@@ -298,7 +298,7 @@ check/guests-nvme-6.12: check/guests-nvme-%: built/gcc | $(BUILD)/qemu/kernel/%/
 check/guests-cxl-6.12: check/guests-cxl-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: CXL$(comma) $*,2400,$(call guest_inputs,$*),env HALF=cxl KERNEL=$* \
 		tests/qemu/run.sh)
-# On the oldest and the newest kernel once what differs most between kernels; check-all has the rest.
+# What differs most between kernels, on the oldest and the newest; check-all has the rest.
 differs_most := boot bind view hdm hdmnvme ngblocks
 differs := $(differs_most) hostile hdmroom nghold ngunplug
 check/guests-6.1 check/guests-7.3: check/guests-%: built/gcc | $(BUILD)/qemu/kernel/%/release

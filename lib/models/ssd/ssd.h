@@ -175,7 +175,7 @@ int ssd_journal_all(struct annex_cxlssd *s, bool last);
 
 /*
  * ssd_add_loose() - Add stores and trims that are not durable to the journal's next group.
- * ssd_make_firm() - That group is on the medium.
+ * ssd_make_firm() - Mark that group as written to the medium.
  * ssd_add_line() - Add a line to the next group.
  */
 int ssd_add_loose(struct annex_cxlssd *s);
