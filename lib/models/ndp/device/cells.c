@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include "core/futex.h"
+#include "core/log.h"
 #include "front.h"
 
 #define LOOKS 16u /* at a call that is torn: it may be in the middle of being stored */
@@ -125,6 +126,29 @@ static bool refuse(struct ndp_cell *c, uint32_t seq, int why)
 	return true;
 }
 
+/*
+ * ANNEX_M2_ATTACH and _DETACH: memory of a process, as the process itself names it. A guest's driver
+ * cannot be asked. Return: 0, or a negative errno.
+ */
+static int change_map(struct ndp_front *f, uint32_t function, const struct annex_m2_attach *asked)
+{
+	uint64_t va = asked->va & ~(uint64_t)(ANNEX_M2_PAGE - 1);
+	unsigned int prot = (unsigned int)(asked->va - va);
+
+	if (function == ANNEX_M2_DETACH)
+		return prot || asked->offset
+			       ? annex_fail(-EINVAL, "NDP: process %u detaches no such thing",
+					    ndp_client_asid(f->client))
+			       : ndp_client_unmap(f->client, va, asked->bytes);
+	if (!prot || prot & ~3u || asked->offset % ANNEX_M2_PAGE ||
+	    asked->offset > f->opts.memory_bytes || !asked->bytes ||
+	    asked->bytes > f->opts.memory_bytes - asked->offset)
+		return annex_fail(-EINVAL, "NDP: process %u: %llu bytes at %llu are not served",
+				  ndp_client_asid(f->client), (ull)asked->bytes,
+				  (ull)asked->offset);
+	return ndp_client_map(f->client, va, f->opts.memory + asked->offset, asked->bytes, prot);
+}
+
 static void attach(struct ndp_cell *c, uint32_t function, const uint64_t *payload)
 {
 	uint32_t words = c->f->layout.stride / 8 - 1;
@@ -136,7 +160,7 @@ static void attach(struct ndp_cell *c, uint32_t function, const uint64_t *payloa
 		if (payload[i])
 			a.value = -EINVAL;
 	if (!a.value)
-		a.value = ndp_front_attach(c->f, function, &asked);
+		a.value = change_map(c->f, function, &asked);
 	settle(c, &a);
 }
 

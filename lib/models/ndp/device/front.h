@@ -141,8 +141,4 @@ void ndp_cells_ring(struct ndp_front *f);
 void ndp_cells_watch(const struct ndp_front *f);
 void ndp_cells_tell(struct ndp_front *f);
 
-/* attach.c: ndp_front_attach() - ANNEX_M2_ATTACH and _DETACH, of a process that may: 0, or an
- * errno. */
-int ndp_front_attach(struct ndp_front *f, uint32_t function, const struct annex_m2_attach *asked);
-
 #endif

@@ -3,8 +3,8 @@
  * Jumps and branches, where lanes part.
  */
 #include "decode.h"
+#include "group.h"
 #include "hot.h"
-#include "lanes.h"
 
 static void branch(struct rv_batch *b, const struct rv_insn *in, uint64_t taken)
 {

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 #include "group.h"
-#include "lanes.h"
 
 unsigned int RV_HOT(rv_first)(const struct rv_batch *b, const uint64_t *key)
 {

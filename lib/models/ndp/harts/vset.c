@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * vsetvli, vsetivli and vsetvl: how many elements of which width instructions work on.
+ * The state of vector instructions beside vector registers: vl and vtype (vsetvli, vsetivli and
+ * vsetvl), checks before an instruction, and the end of one.
  */
+#include "soft.h"
 #include "vector.h"
 
 /* Elements of a group as @vtype has it; 0: there is none such. */
@@ -99,4 +101,43 @@ void rv_vset(struct rv_batch *b, const struct rv_insn *in)
 	else
 		set_variable(b, in);
 	rv_vdone(b, 0);
+}
+
+uint64_t rv_vfscalar(const struct rv_batch *b, unsigned int reg, unsigned int i, unsigned int sew)
+{
+	uint64_t f = b->f[reg][i];
+
+	if (sew == 3)
+		return f;
+	if (sew == 2)
+		return f >> 32 == UINT32_MAX ? (uint32_t)f : rv_fmt_nan(RV_S);
+	return f >> 16 == UINT64_MAX >> 16 ? (uint16_t)f : rv_fmt_nan(RV_H);
+}
+
+bool rv_vframes(struct rv_batch *b, const struct rv_insn *in)
+{
+	unsigned int i;
+
+	if (b->quick)
+		return true;
+	rv_each(b, i) {
+		if (b->frm[i] > RV_RMM) {
+			rv_halt(b, RV_ILLEGAL, i, in->bits);
+			return false;
+		}
+	}
+	return true;
+}
+
+void rv_vdone(struct rv_batch *b, unsigned int uops)
+{
+	unsigned int i;
+
+	if (b->step)
+		b->step->uops = uops;
+	if (!b->vstart)
+		return;
+	b->vstart = 0;
+	rv_each(b, i)
+		b->lane_vstart[i] = 0;
 }
