@@ -15,4 +15,28 @@ void annex_fault_stop(struct annex_space *s);
 int annex_watch_start(struct annex_space *s);
 void annex_watch_stop(struct annex_space *s);
 
+/* probe.c: measurement of the cost of a page fault on this machine. */
+
+#define PROBES 32u
+
+/* struct probes - Times of @n faults, or reads, in nanoseconds. */
+struct probes {
+	uint64_t ns[PROBES];
+	uint32_t n;
+};
+
+/*
+ * annex_probe() - Measure one page fault, on a temporary tensor.
+ * @tier: ANNEX_TIER_GPU: the pages are in the device tier but not mapped, and are accessed:
+ *	measures the handling of the fault. A lower tier: the pages were evicted to it, and are
+ *	prefetched: measures the transfer of a fault. A failed read then causes no SIGSEGV.
+ *
+ * Does nothing after PROBES measurements, on errors, or in a GPU's memory, which has no page
+ * faults.
+ */
+void annex_probe(struct annex_space *s, unsigned int tier, struct probes *p, uint32_t timeout_ms);
+
+/* annex_probe_median() - Median in nanoseconds, which includes other load; 0: no measurements. */
+uint64_t annex_probe_median(const struct probes *p);
+
 #endif

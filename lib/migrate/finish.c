@@ -8,7 +8,6 @@
 #include "job.h"
 #include "move.h"
 #include "page.h"
-#include "room.h"
 #include "tier.h"
 
 static const char *advice(const struct job *job)

@@ -41,4 +41,15 @@ void annex_jobs_start(struct job_list *start);
 /* The thread of a link's worker. */
 void *annex_jobs_work(void *worker);
 
+/* room.c: admission of jobs to the device tier, and eviction for them. The space's lock is held. */
+
+/*
+ * Admit waiting jobs while there is room, until one of them is in @ended of the space, and begin
+ * evictions for the others. Called only by annex_jobs_settle().
+ */
+void annex_room_made(struct annex_space *s, struct job_list *start);
+
+/* Cancel waiting jobs of tensor @t, or (NULL) all, and put them into @ended of the space. */
+void annex_room_drop(struct annex_space *s, const struct tensor *t);
+
 #endif

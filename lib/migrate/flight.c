@@ -5,7 +5,7 @@
 #include "core/log.h"
 #include "core/thread.h"
 #include "finish.h"
-#include "flight.h"
+#include "uses.h"
 #include "move.h"
 #include "request.h"
 

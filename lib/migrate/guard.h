@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranges whose accesses are detected by page protection: a thread that accesses a page requests it
- * in a signal handler (signal.h), and waits there.
+ * in a SIGSEGV handler, and waits there. Used if userfaultfd is refused.
  */
 #ifndef ANNEX_MIGRATE_GUARD_H
 #define ANNEX_MIGRATE_GUARD_H
@@ -46,5 +46,16 @@ void annex_guard_refuse(struct guard *g, const struct ask *ask);
 
 /* annex_guard_wake() - Let threads that wait for any of these pages access them again. */
 void annex_guard_wake(struct guard *g, uint32_t first, uint32_t n);
+
+/* signal.c: the handler. */
+
+/*
+ * annex_signal_keep() - Install the handler, also over a handler that the program has installed
+ * since, which is then called for all other faults. Return: 0; a negative errno.
+ */
+int annex_signal_keep(void);
+
+/* annex_signal_end() - After the last range: remove the handler, unless another one covers it. */
+void annex_signal_end(void);
 
 #endif

@@ -12,7 +12,6 @@
 #include "frames.h"
 #include "guard.h"
 #include "page.h"
-#include "signal.h"
 #include "tier.h"
 
 #define BOTH (PAGE_DEVICE | PAGE_BELOW)

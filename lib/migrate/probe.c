@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <annex/detail/clock.h>
 #include "page.h"
-#include "probe.h"
+#include "fault.h"
 #include "request.h"
 #include "tensor.h"
 

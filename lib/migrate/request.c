@@ -7,7 +7,6 @@
 #include "move.h"
 #include "page.h"
 #include "request.h"
-#include "room.h"
 
 #define PAGE_MS 60000u /* time limit for bringing in the page of a small tensor */
 

@@ -8,7 +8,7 @@
 #include "job.h"
 #include "move.h"
 #include "page.h"
-#include "room.h"
+#include "finish.h"
 #include "tier.h"
 
 /* 1/SPARE of the device tier stays free for page faults. */

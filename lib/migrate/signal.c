@@ -14,7 +14,6 @@
 #include <ucontext.h>
 #include "core/log.h"
 #include "guard.h"
-#include "signal.h"
 #ifdef __aarch64__
 #include <asm/sigcontext.h>
 #endif

@@ -15,7 +15,6 @@
 #include "hdm/hdm.h"
 #include "move.h"
 #include "page.h"
-#include "room.h"
 #include "store.h"
 
 #define DEVICE_MIN (1u << 20)

@@ -5,7 +5,7 @@
 #include "core/array.h"
 #include "core/log.h"
 #include "page.h"
-#include "signal.h"
+#include "guard.h"
 #include "tensor.h"
 
 #define LOOKS 8u /* most shared tensors that are searched for places */

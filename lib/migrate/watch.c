@@ -16,7 +16,6 @@
 #include "page.h"
 #include "fault.h"
 #include "guard.h"
-#include "signal.h"
 
 /* Once per process, since the reason is the same for every space. */
 static void warn_untracked(const char *why)
