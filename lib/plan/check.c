@@ -384,3 +384,27 @@ int annex_plan_check(const struct annex_plan *plan, const struct annex_trace *tr
 	free(places);
 	return err;
 }
+
+int annex_policy_sound(const struct annex_policy *policy)
+{
+	if (policy->name && policy->make)
+		return 0;
+	return annex_fail(-EINVAL, "a policy of one's own has a name and a make()");
+}
+
+int annex_plan_make(const struct annex_policy *policy, const struct annex_vitality *v,
+		    const struct annex_system *sys, struct annex_plan **plan)
+{
+	int err = annex_policy_sound(policy);
+
+	*plan = NULL;
+	if (!err)
+		err = policy->make(v, sys, plan);
+	if (!err)
+		err = annex_plan_check(*plan, v->trace, sys);
+	if (err) {
+		annex_plan_free(*plan);
+		*plan = NULL;
+	}
+	return err;
+}

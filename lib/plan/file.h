@@ -30,7 +30,4 @@ int annex_policy_sound(const struct annex_policy *policy);
 /* annex_plan_op_name() - "alloc", "free", ... as in files. */
 const char *annex_plan_op_name(unsigned int op);
 
-/* annex_plan_parse_json() - The members of a plan and its steps, not their limits. */
-int annex_plan_parse_json(const char *text, size_t len, struct annex_plan *plan);
-
 #endif

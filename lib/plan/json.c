@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
 #include "plan/trace/label.h"
@@ -15,6 +17,7 @@
 #include "plan/trace/walk.h"
 
 #define FORMAT "annex-plan/1"
+#define FILE_MAX (1ull << 30)
 
 enum {
 	KEY_FORMAT,
@@ -344,7 +347,7 @@ static int read_member(struct reader *r, struct annex_plan *plan, unsigned int *
 	return err;
 }
 
-int annex_plan_parse_json(const char *text, size_t len, struct annex_plan *plan)
+static int parse_json(const char *text, size_t len, struct annex_plan *plan)
 {
 	struct reader r = {.walk = {.text = text, .len = len}, .where = "start"};
 	unsigned int seen = 0;
@@ -366,4 +369,42 @@ int annex_plan_parse_json(const char *text, size_t len, struct annex_plan *plan)
 		if (!(seen & 1u << key))
 			return annex_fail(-EINVAL, "\"%s\" is missing", keys[key]);
 	return 0;
+}
+
+int annex_plan_parse(const void *data, size_t len, struct annex_plan **plan)
+{
+	struct annex_plan *p = annex_plan_new();
+	int err;
+
+	*plan = NULL;
+	if (!p)
+		return annex_fail(-ENOMEM, "no memory for a plan");
+	err = parse_json(data, len, p);
+	if (!err)
+		err = annex_plan_sound(p);
+	if (err) {
+		annex_plan_free(p);
+		return err;
+	}
+	*plan = p;
+	return 0;
+}
+
+int annex_plan_read(const char *path, struct annex_plan **plan)
+{
+	FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	char *data = NULL;
+	size_t len;
+	int err;
+
+	*plan = NULL;
+	if (!f)
+		return annex_fail(-errno, "%m");
+	err = annex_walk_load(f, FILE_MAX, &data, &len);
+	if (f != stdin)
+		fclose(f);
+	if (!err)
+		err = annex_plan_parse(data, len, plan);
+	free(data);
+	return err;
 }

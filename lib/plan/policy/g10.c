@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "above.h"
 #include "policy.h"
 #include "span.h"
 #include "sum.h"

@@ -3,7 +3,6 @@
  * Sums, and time above a line, against brute force.
  */
 #include "plan_traces.h"
-#include "plan/policy/above.h"
 #include "plan/policy/sum.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
