@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include "array.h"
 #include "core/log.h"
 #include "element.h"
 #include "entry.h"

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <annex/array.h>
 #include <annex/detail/atomic.h>
 
 #define ELEMENT_INLINE static inline __attribute__((always_inline))
@@ -72,6 +73,15 @@ ELEMENT_INLINE void annex_element_store(void *to, const void *from, uint32_t ele
 			annex_atomic_store((uint64_t *)((char *)to + at), v8, ANNEX_RELAXED);
 		}
 	}
+}
+
+/* annex_array_out() - The error of an element that is out of bounds: -ERANGE. */
+int annex_array_out(const struct annex_array *a, uint64_t i);
+
+/* Byte offset of element @i in the backing data. */
+static inline uint64_t annex_array_byte(const struct annex_array *a, uint64_t i)
+{
+	return a->base + i * a->elem;
 }
 
 #endif

@@ -8,7 +8,6 @@
  * looks, during a quarter of a million claims with that one word, to fool us.
  */
 #include <errno.h>
-#include "array.h"
 #include "element.h"
 #include "entry.h"
 #include "miss.h"

@@ -2,7 +2,7 @@
 /*
  * Spans, but for the inline path through a line that is there (annex/array.h).
  */
-#include "array.h"
+#include "element.h"
 #include "miss.h"
 
 int annex_array_span_slow(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
