@@ -101,4 +101,10 @@ int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct anne
 /* Whether what the device moves to and from this page of GPU memory arrives there. */
 int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr);
 
+/*
+ * Frames of the host itself. As with a GPU, nothing may touch addresses that have none, and a fresh
+ * one holds anything but zeroes.
+ */
+extern const struct annex_frames gpu_frames_host;
+
 #endif

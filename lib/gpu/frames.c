@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "core/log.h"
-#include "frames.h"
+#include "context.h"
 #include "stream.h"
 
 #define FRAME (64u << 10) /* smaller than a GPU's, so that little data has many */

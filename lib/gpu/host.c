@@ -6,7 +6,6 @@
 #include <annex/gpu.h>
 #include "core/racy.h"
 #include "context.h"
-#include "frames.h"
 
 static void *host_alloc(void *ctx, size_t size, size_t align)
 {
