@@ -113,7 +113,7 @@ struct hdm_scheme {
 /* open.c: annex_hdm_scheme_add() - For constructors of libraries, which run one after another. */
 void annex_hdm_scheme_add(struct hdm_scheme *kind);
 
-/* unshare.c: annex_hdm_unshare() - Replace the file description that was mapped by one of its own,
+/* lock.c: annex_hdm_unshare() - Replace the file description that was mapped by one of its own,
  * for locks. */
 int annex_hdm_unshare(struct annex_medium *m);
 

@@ -2,11 +2,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 #include <annex/detail/clock.h>
 #include "core/holder.h"
 #include "core/log.h"
 #include "core/thread.h"
+#include "hdm.h"
 #include "lock.h"
 
 #define LOCK_AT ((off_t)1 << 62)
@@ -63,4 +66,19 @@ bool lock_taken(int fd, uint32_t byte, uint32_t n)
 	struct flock lock;
 
 	return call(fd, F_OFD_GETLK, F_WRLCK, byte, n, &lock) || lock.l_type != F_UNLCK;
+}
+
+/* A mapping keeps its file description alive, locks and all, in every child that has it. */
+int annex_hdm_unshare(struct annex_medium *m)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return annex_fail(-errno, "range: %s: %m", path);
+	close(m->fd);
+	m->fd = fd;
+	return 0;
 }

@@ -27,8 +27,8 @@ int64_t sum_at(const struct sum *s, uint32_t at);
 uint32_t sum_reach(const struct sum *s, int64_t most);
 
 /*
- * Kernels in which some amount is above a line, and only falls: how much of their time is left. Each
- * kernel crosses the line once, so that all of it takes no longer than sorting.
+ * Kernels in which some amount is above a line, and only falls: how much of their time is left.
+ * Each kernel crosses the line once, so that all of it takes no longer than sorting.
  */
 struct above {
 	struct span depth; /* below the line: less than 0 as long as a kernel counts */
