@@ -43,8 +43,7 @@ struct annex_cache {
 	/* Set at creation, read by misses. */
 	uint64_t *owner;      /* of each slot: a line's entry or SLOT_* */
 	uint32_t *slot_xfer;  /* of each slot: the transfer that moves its line, or XFER_NONE */
-	uint64_t *slot_retry; /* of each slot: when its line, whose write failed, may be tried again
-			       */
+	uint64_t *slot_retry; /* of each slot: when to repeat a failed write of its line */
 	struct annex_xfer *xfers;
 	uint32_t nxfers;
 	uint32_t nentries; /* that a table has room for */

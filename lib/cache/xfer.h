@@ -17,8 +17,7 @@
 
 #include "cache.h"
 
-/* How long to wait for a thread that is itself bounded by timeout, abort and reset: for its bugs.
- */
+/* Limit for waiting for a thread that timeout, abort and reset bound: it catches bugs only. */
 #define XFER_PATIENCE_MS(c) (8ull * (c)->timeout_ms + 1000)
 
 #define XFER_PHASE 7u /* mask of the word */

@@ -108,8 +108,7 @@ static int store(struct hdm_table *t, uint32_t at, uint64_t word)
 		t->hint = t->g.first;
 	t->seen = gen + 1;
 	annex_atomic_store(gen_of(t), t->seen, ANNEX_RELAXED);
-	/* Release: behind the number, and behind the slot of its name, for a reader after a crash.
-	 */
+	/* Release: after the number and the name's slot, for a reader after a crash. */
 	annex_atomic_store(word_of(t, at), word, ANNEX_RELEASE);
 	return hdm_persist(t->m, word_of(t, at), sizeof(word));
 }

@@ -29,8 +29,7 @@ struct fiber {
 	void *checker;
 };
 
-/* fiber_init() - Of a stack of @stack bytes, below which nothing can be written; false: no memory.
- */
+/* fiber_init() - With a stack of @stack bytes above a guard page; false: no memory. */
 bool fiber_init(struct fiber *f, void (*fn)(void *arg), void *arg, size_t stack);
 void fiber_free(struct fiber *f);
 

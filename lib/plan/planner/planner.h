@@ -61,8 +61,7 @@ struct job {
 	bool reserved;
 };
 
-/* struct cut - Bytes of a period that leave at the start of kernel @drop, to @below if not there.
- */
+/* struct cut - Bytes of a period that leave at the start of kernel @drop, if needed to @below. */
 struct cut {
 	uint64_t bytes;
 	uint32_t period, drop;

@@ -516,8 +516,7 @@ static void grant(struct sim_gpu *g)
 		struct sim_request *r = g->gate;
 		uint64_t n = least(r->asked, g->capacity - g->used);
 
-		/* Where memory is reclaimed a chunk at a time, less would make ever smaller ones.
-		 */
+		/* Where memory is reclaimed in chunks, smaller grants would keep shrinking. */
 		if (chunks && n < r->asked && n < SIM_CHUNK)
 			break;
 		r->left -= n;

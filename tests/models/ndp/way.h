@@ -30,8 +30,7 @@ struct ndp_qemu {
 	double seconds;
 };
 
-/* ndp_qemu_run() - For struct k_way; the context is a struct ndp_qemu. -EIO: it did not end well.
- */
+/* ndp_qemu_run() - For struct k_way; the context is a struct ndp_qemu. -EIO: it failed. */
 int ndp_qemu_run(void *ctx, enum k_kernel kernel, const void *pool, uint64_t bytes,
 		 const void *args, size_t nargs);
 

@@ -153,8 +153,7 @@ static void mostly_cached_of_much(void)
 	readers_see_whole_elements_of_their_line("mem:1M", 480);
 }
 
-/* 64 threads want 64 lines each, of a cache of 64: they share it in smaller parts, and none fails.
- */
+/* 64 threads want 64 lines each of a cache of 64: they share it, and none fails. */
 static void *squeeze(void *arg)
 {
 	struct rig_thread *t = arg;

@@ -141,8 +141,7 @@ static void neighbours_leave(void)
 		CU_ASSERT_EQUAL(let_go(&r, p[i]), 0);
 		mem_evict(&r, p[i], bytes[i], ANNEX_TIER_HOST);
 	}
-	/* The first leaves half of the frame that the second one begins in, and has a copy below.
-	 */
+	/* The first leaves half of the second one's first frame, and has a copy below. */
 	mem_fetch(&r, p[0] + FRAME, FRAME / 2);
 	mem_fetch(&r, p[2], bytes[2]);
 	CU_ASSERT_EQUAL(take(&r, p[1], bytes[1]), 0);
@@ -452,8 +451,7 @@ static void written_is_not_brought(void)
 	mem_rig_close(&r);
 }
 
-/* New tensors are zeroes, those whose bytes are anything are not: frames of this GPU hold litter.
- */
+/* New tensors are zeroed, uninitialized ones are not: this GPU's frames hold old data. */
 static void anything_is_not_zeroed(void)
 {
 	struct counting_gpu gpu;

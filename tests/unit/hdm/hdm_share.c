@@ -510,8 +510,7 @@ static void *open_range(void *uri)
 	return annex_hdm_open(uri, NULL, &h) ? NULL : h;
 }
 
-/* How many descriptors of this process are of a file. They may be another thread's: by their paths.
- */
+/* The number of descriptors of a file in this process, of all threads: by their paths. */
 static unsigned int descriptors_of(const struct stat *file)
 {
 	unsigned int n = 0;

@@ -169,8 +169,7 @@ static void the_culprit_is_named(void)
 	mem_rig_close(&r);
 }
 
-/* @bytes that waited while all was held come when it is let go of: fetched, and perhaps @touched.
- */
+/* @bytes that waited while all was held are fetched, or @touched, after its release. */
 static void wait_for_room(uint64_t bytes, bool touched)
 {
 	struct annex_move *m;

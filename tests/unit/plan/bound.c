@@ -29,8 +29,7 @@ static bool is(double seconds, double ms)
 	return fabs(seconds * 1e3 - ms) < 1e-6;
 }
 
-/* Two weights that do not fit together come in one after the other; the first one goes unwritten.
- */
+/* Two weights that do not fit together are read in turn; the first is dropped unwritten. */
 static void what_must_come_in(void)
 {
 	struct annex_trace *t = trace_from("A:200g B:200g", "10:A 10:B");

@@ -28,8 +28,7 @@ struct annex_m2_answer ndp_poll(struct ndp_client *c, const struct annex_m2_poll
 
 /* The following are locked. */
 
-/* ndp_instance_fail() - It goes no further; the first error is its answer. Threads come out soon.
- */
+/* ndp_instance_fail() - Stop it; the first error is its answer. Threads leave it soon. */
 void ndp_instance_fail(struct ndp_instance *in, int err, uint64_t pc, uint64_t addr);
 
 /* ndp_instance_end() - No thread holds a unit of it: its place is the next one's. */

@@ -11,9 +11,8 @@
 #include "models/ndp/harts/rv.h"
 #include "state.h"
 
-#define ID_BITS                                                                                    \
-	6u /* of an id: the kernel's place; above that a number that no other client had           \
-	    */
+/* Bits of an id for the kernel's place; above them a number that no other client had. */
+#define ID_BITS 6u
 _Static_assert(ANNEX_M2_KERNELS == 1u << ID_BITS, "an id has room for a kernel's place");
 
 static int refuse_image(const struct annex_m2_register *asked, int err, const char *why)

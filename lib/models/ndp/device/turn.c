@@ -36,8 +36,7 @@ static struct ndp_client *least_served(struct annex_ndp *ndp, bool brief, uint64
 	return brief ? fit : least;
 }
 
-/* A ready unit: those begun before the others, and of each kind rather one the thread had before.
- */
+/* A ready unit: begun ones first, and of each kind preferably one that the thread had before. */
 static unsigned int take_unit(struct ndp_instance *in, unsigned int thread)
 {
 	const struct ndp_unit *unit = in->place->unit;

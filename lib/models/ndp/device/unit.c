@@ -147,8 +147,7 @@ static int prepare(struct ndp_batch *b)
 	return err;
 }
 
-/* The unit's next micro-threads, with x1 and x2 as M2NDP section III-E says; false: none is left.
- */
+/* The unit's next micro-threads, with x1 and x2 as in M2NDP section III-E; false: none left. */
 static bool spawn(struct ndp_batch *b)
 {
 	const struct ndp_instance *in = b->instance;

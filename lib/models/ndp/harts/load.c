@@ -15,8 +15,7 @@ enum spread { APART, NEAR, NEAR_ALIGNED, EVEN, SAME };
 
 #define FEW 6u /* lanes that are not worth a look */
 
-/* Of the addresses x[i] + @imm. @n lanes, if they are the lowest. Loops end late: they are vectors.
- */
+/* Pattern of the addresses x[i] + @imm of @n lanes. Loops cover all lanes: they are vectors. */
 static inline enum spread look(const struct rv_batch *b, const uint64_t *x, uint64_t imm,
 			       unsigned int bytes, unsigned int prot, unsigned int *n)
 {

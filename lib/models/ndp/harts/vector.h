@@ -46,8 +46,7 @@ struct rv_vctx {
 	bool sat;
 };
 
-/* d[k] = f(d[k], a[k], b[k]) for @n elements; @d is the same array as @a or @b, or apart from it.
- */
+/* d[k] = f(d[k], a[k], b[k]) for @n elements; @d is @a or @b, or does not overlap them. */
 typedef void rv_kern(void *d, const void *a, const void *b, size_t n, struct rv_vctx *c);
 
 /*

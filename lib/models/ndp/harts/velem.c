@@ -68,8 +68,7 @@ static void spread(char *to, const char *from, unsigned int lanes, size_t stride
 		spread_n(to, from, lanes, stride, bytes);
 }
 
-/* The elements of this step of the group at @reg: where they lie in a row, and bytes of each lane.
- */
+/* The elements of this step of the group at @reg: their place in a row, and bytes of a lane. */
 static char *place(const struct work *w, unsigned int reg, int eew, size_t *bytes)
 {
 	unsigned int shift = (unsigned int)(w->widest - eew);

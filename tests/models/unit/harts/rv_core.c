@@ -194,8 +194,7 @@ static void check_store(struct rv_rig *r, unsigned int f3, unsigned int how, uns
 		rv_x(r->b, D)[i] = random_next(&seed);
 	}
 	CU_ASSERT_EQUAL(rv_rig_run(r).why, RV_ENDED);
-	/* The last lane is the last to store. Others may have been overwritten where lanes overlap.
-	 */
+	/* The last lane stores last. Overlapping lanes may overwrite the others. */
 	for (unsigned int i = 0; i < lanes; i++) {
 		uint64_t got = 0;
 

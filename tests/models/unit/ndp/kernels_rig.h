@@ -38,8 +38,7 @@ void kernels_rig_close(struct kernels_rig *r);
 void kernels_device_open(struct kernels_rig *r, const struct annex_ndp_opts *opts);
 void kernels_device_close(struct kernels_rig *r);
 
-/* rig_array() - Random bytes, until rig_drop(), which looks whether the guard behind them is whole.
- */
+/* rig_array() - Random bytes until rig_drop(), which checks the guard behind them. */
 void *rig_array(struct kernels_rig *r, size_t bytes);
 void rig_drop(struct kernels_rig *r);
 

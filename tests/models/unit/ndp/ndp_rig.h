@@ -76,8 +76,7 @@ int64_t near_register(struct near *r, struct kernel *k, uint32_t scratchpad, uin
 int64_t near_one(struct near *r, const uint32_t *words, size_t n);
 int64_t near_unregister(struct near *r, int64_t id);
 
-/* near_start() - A launch on [NEAR_VA + NEAR_DATA + @at, + @bytes), with @n numbers as arguments.
- */
+/* near_start() - A launch on [NEAR_VA + NEAR_DATA + @at, + @bytes), with @n arguments. */
 void near_start(struct near *r, int64_t id, bool sync, uint32_t at, uint64_t bytes,
 		const uint64_t *args, unsigned int n, struct answer *a);
 
