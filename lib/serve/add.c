@@ -43,7 +43,7 @@ static int zero(const struct add *add)
 	return left && !err ? -ESHUTDOWN : err;
 }
 
-static int make(const struct add *add)
+static int zero_and_flush(const struct add *add)
 {
 	const struct annex_server *s = add->peer->s;
 	struct annex_io flush = {.opcode = ANNEX_NVM_FLUSH, .nsid = s->ns.nsid};
@@ -69,7 +69,7 @@ static void *run(void *arg)
 	struct add *add = arg;
 	struct peer *p = add->peer;
 	struct annex_server *s = p->s;
-	int err = make(add);
+	int err = zero_and_flush(add);
 
 	pthread_mutex_lock(&s->lock);
 	/* A client with this answer can open the part, and add another one. */

@@ -43,7 +43,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void begin(struct closer *c)
+static void start_thread(struct closer *c)
 {
 	pthread_t thread;
 
@@ -62,7 +62,7 @@ bool serve_close(struct annex_server *s, uid_t uid, const int *fds, unsigned int
 	*c = (struct closer){.uid = uid, .state = CLOSING, .n = n};
 	memcpy(c->fd, fds, n * sizeof(c->fd[0]));
 	TAILQ_INSERT_TAIL(&s->closers, c, link);
-	begin(c);
+	start_thread(c);
 	return true;
 }
 
@@ -71,7 +71,7 @@ static bool forget(struct annex_server *s, struct closer *c, bool all)
 {
 	uint32_t state = CLOSING;
 
-	begin(c);
+	start_thread(c);
 	/* Acquire: pairs with run(). */
 	if (annex_atomic_load(&c->state, ANNEX_ACQUIRE) != CLOSED && !all)
 		return false;

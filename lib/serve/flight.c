@@ -37,7 +37,7 @@ bool serve_has_others(const struct annex_server *s)
 }
 
 /* Choose the next piece, no larger than the room in the device. */
-static void cut(struct annex_server *s, struct flying *f, uint64_t now)
+static void choose_piece(struct annex_server *s, struct flying *f, uint64_t now)
 {
 	f->waits = false;
 	f->since = f->first ? s->looked : now;
@@ -64,7 +64,7 @@ void serve_begin(struct annex_server *s, struct peer *p, const struct annex_serv
 		.full = !serve_room(s, now),
 		.given = s->given,
 	};
-	cut(s, f, now);
+	choose_piece(s, f, now);
 	b->io[b->n++] = serve_describe(s, f);
 	p->flying++;
 	p->mem[c->mem].flying++;
@@ -90,7 +90,7 @@ static void observe(struct annex_server *s, const struct flying *f, uint64_t now
 }
 
 /* A command has ended, or could not begin. */
-static void end(struct annex_server *s, const struct flying *f, int result)
+static void end_command(struct annex_server *s, const struct flying *f, int result)
 {
 	struct peer *p = f->peer;
 
@@ -108,7 +108,7 @@ static void end(struct annex_server *s, const struct flying *f, int result)
 		serve_kick(s);
 }
 
-static void die(struct annex_server *s)
+static void mark_dead(struct annex_server *s)
 {
 	if (!s->dead)
 		annex_log(ANNEX_LOG_ERROR, "serve: %s is gone: all commands fail",
@@ -117,14 +117,15 @@ static void die(struct annex_server *s)
 }
 
 /* Submit commands, for which there is room. Return: as annex_qp_submit(). */
-static int give(struct annex_server *s, const struct annex_io *io, unsigned int n, uint64_t *tokens)
+static int submit(struct annex_server *s, const struct annex_io *io, unsigned int n,
+		  uint64_t *tokens)
 {
 	int got = annex_qp_submit(s->qp, io, n, tokens, 0);
 
 	if (got == -EIO && !annex_dev_recover(s->dev, s->qp, UINT64_MAX))
 		got = annex_qp_submit(s->qp, io, n, tokens, 0);
 	if (got == -ENODEV || got == -EIO)
-		die(s);
+		mark_dead(s);
 	return got;
 }
 
@@ -136,10 +137,10 @@ void serve_submit(struct annex_server *s, struct batch *b)
 
 	if (!b->n)
 		return;
-	got = give(s, b->io, b->n, tokens);
+	got = submit(s, b->io, b->n, tokens);
 	for (unsigned int i = 0; i < b->n; i++) {
 		if ((int)i >= got) {
-			end(s, &b->f[i], got < 0 ? got : -EIO);
+			end_command(s, &b->f[i], got < 0 ? got : -EIO);
 			continue;
 		}
 		b->f[i].token = tokens[i];
@@ -170,9 +171,9 @@ static int go_on(struct annex_server *s, struct flying *f, uint64_t now)
 	struct annex_io io;
 	int got;
 
-	cut(s, f, now);
+	choose_piece(s, f, now);
 	io = serve_describe(s, f);
-	got = s->dead ? -ENODEV : give(s, &io, 1, &f->token);
+	got = s->dead ? -ENODEV : submit(s, &io, 1, &f->token);
 	if (got == 1)
 		return -EINPROGRESS;
 	return got < 0 ? got : -EIO;
@@ -188,7 +189,7 @@ static int outcome(struct annex_server *s, const struct flying *f, uint64_t now)
 	if (rc == -EINPROGRESS && now - f->since > limit) {
 		annex_log(ANNEX_LOG_WARNING, "serve: %s: a command is late", annex_dev_uri(s->dev));
 		if (annex_dev_recover(s->dev, s->qp, f->token) == -ENODEV)
-			die(s);
+			mark_dead(s);
 		rc = annex_qp_collect(s->qp, f->token, &res);
 	}
 	return rc ? rc : annex_nvme_errno(res.status);
@@ -227,7 +228,7 @@ bool serve_reap(struct annex_server *s)
 		any = true;
 		if (!rc)
 			observe(s, f, now);
-		end(s, f, rc);
+		end_command(s, f, rc);
 		s->flying[i] = s->flying[--s->nflying];
 	}
 	return any || given != s->given;

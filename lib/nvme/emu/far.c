@@ -156,7 +156,7 @@ void annex_emu_far_release(struct annex_emu *emu, struct emu_req *req)
 }
 
 /* The request has room: data of a Write is moved next, other data is read first. */
-static void begin(struct annex_emu *emu, struct emu_req *req)
+static void start_request(struct annex_emu *emu, struct emu_req *req)
 {
 	if (req->sqe.opcode == ANNEX_NVM_WRITE)
 		annex_emu_far_arrived(emu, req);
@@ -267,7 +267,7 @@ void annex_emu_far_run(struct annex_emu *emu)
 			struct emu_req *req = far->waiting.first;
 
 			take_out(&far->waiting, req);
-			begin(emu, req);
+			start_request(emu, req);
 		}
 		if (!far->moving.first)
 			return;

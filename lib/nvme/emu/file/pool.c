@@ -85,7 +85,7 @@ static int carry_out(const struct entry *e)
 }
 
 /* With the lock held. */
-static void end(struct emu_pool *p, struct emu_req *req, int res)
+static void add_done(struct emu_pool *p, struct emu_req *req, int res)
 {
 	p->done[p->ended++ & (2 * p->mask + 1)] = (struct emu_done){req, res};
 	eventfd_write(p->fd, 1);
@@ -129,7 +129,7 @@ static void *run(void *arg)
 		pthread_mutex_unlock(&p->lock);
 		res = e.cancelled ? -ECANCELED : carry_out(&e);
 		pthread_mutex_lock(&p->lock);
-		end(p, e.req, res);
+		add_done(p, e.req, res);
 	}
 	leave(p);
 	return NULL;

@@ -174,7 +174,7 @@ static bool set_data(struct emu_link *l, const struct emu_req *req, struct emu_l
 }
 
 /* Return: false: there is no room now. */
-static bool put(struct annex_emu *emu, struct emu_link *l, struct emu_req *req)
+static bool send_step(struct annex_emu *emu, struct emu_link *l, struct emu_req *req)
 {
 	const struct emu_io *io = &req->io;
 	struct annex_serve_sqe cmd = {
@@ -208,7 +208,7 @@ static void link_submit(struct annex_emu *emu)
 		return;
 	}
 	head = l->s.head;
-	while (l->first && put(emu, l, l->first))
+	while (l->first && send_step(emu, l, l->first))
 		l->first = l->first->next;
 	if (l->sq_tail == tail)
 		return;
