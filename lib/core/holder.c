@@ -9,7 +9,11 @@
 #include <sys/sysmacros.h>
 #include "holder.h"
 
-/* struct wanted - A lock. @file: as /proc names its file ("08:01:1234"). @at: a byte in it. */
+/*
+ * struct wanted - A lock.
+ * @file: its file, as in /proc/locks ("08:01:1234").
+ * @at: a byte in it.
+ */
 struct wanted {
 	char file[64];
 	uint64_t at;

@@ -26,10 +26,19 @@
 enum loss { LOSS_NONE, LOSS_GONE, LOSS_POISON };
 
 /*
- * struct annex_mapping - @seq, @base, @end, @loss: what the handler uses; @base: 0: the slot is
- * free. The rest is read and written under the lock. @regular: it is of a regular file. @sized:
- * which had all of the mapping. @whole: and all of its blocks, on a file system that does not take
- * blocks away by itself.
+ * struct annex_mapping - A mapping. The handler uses the first four members; the lock protects the
+ * others.
+ * @seq: sequence number of @base and @end; odd while they change.
+ * @loss: enum loss.
+ * @base: its first address; 0: the slot is free.
+ * @end: the address after it.
+ * @name: name of the file.
+ * @fd: the file, or -1.
+ * @dev: device of the file.
+ * @ino: inode number of the file.
+ * @regular: it is a regular file.
+ * @sized: that file was as large as the mapping.
+ * @whole: all of its blocks were allocated, on a file system that does not free blocks by itself.
  */
 struct annex_mapping {
 	uint32_t seq;
@@ -48,8 +57,8 @@ struct chunk {
 };
 
 static struct chunk chunks;
-static uint32_t losses; /* that a handler has found so far */
-static char ever[512];  /* why a mapping was lost that is not watched any more */
+static uint32_t losses; /* number of losses that the handler has found */
+static char ever[512];  /* message of a lost mapping that is no longer watched */
 static uintptr_t page;
 static struct sigaction before;
 static bool caught;
@@ -73,10 +82,10 @@ static void begin(void)
 	pthread_atfork(take_lock, drop_lock, drop_lock);
 }
 
-/* Whether the slot is in use, and its mapping then. */
+/* Read a slot. Return: whether it is in use. */
 static bool read_slot(const struct annex_mapping *m, uintptr_t *base, uintptr_t *end)
 {
-	/* Acquire, and the fence: both addresses are of the same number. */
+	/* Acquire, and the fence: both addresses have the same sequence number. */
 	uint32_t seq = annex_atomic_load(&m->seq, ANNEX_ACQUIRE);
 
 	*base = annex_atomic_load(&m->base, ANNEX_RELAXED);
@@ -90,7 +99,7 @@ static void write_slot(struct annex_mapping *m, uintptr_t base, uintptr_t end)
 	uint32_t seq = annex_atomic_load(&m->seq, ANNEX_RELAXED);
 
 	annex_atomic_store(&m->seq, seq + 1, ANNEX_RELAXED);
-	/* As read_slot(): no address is seen with the number of before. */
+	/* Pairs with read_slot(): no address is seen with the previous number. */
 	annex_atomic_fence(ANNEX_RELEASE);
 	annex_atomic_store(&m->base, base, ANNEX_RELAXED);
 	annex_atomic_store(&m->end, end, ANNEX_RELAXED);
@@ -100,11 +109,11 @@ static void write_slot(struct annex_mapping *m, uintptr_t base, uintptr_t end)
 
 static struct chunk *chunk_behind(const struct chunk *c)
 {
-	/* Acquire: with add_chunk(). */
+	/* Acquire: pairs with add_chunk(). */
 	return annex_atomic_load(&c->next, ANNEX_ACQUIRE);
 }
 
-/* The mapping that has a byte of [@from, @to), a lost one if @lost; NULL: none. */
+/* The mapping that has a byte of [@from, @to), or NULL. @lost: only lost mappings. */
 static struct annex_mapping *find(uintptr_t from, uintptr_t to, bool lost, uintptr_t *base,
 				  uintptr_t *end)
 {
@@ -112,8 +121,8 @@ static struct annex_mapping *find(uintptr_t from, uintptr_t to, bool lost, uintp
 		for (unsigned int i = 0; i < CHUNK; i++) {
 			struct annex_mapping *m = &c->slot[i];
 
-			/* Relaxed: a thread that reads lost bytes came through the handler itself,
-			 * or is ordered by locks behind one that did. */
+			/* Relaxed: a thread that reads lost bytes ran the handler itself, or is
+			 * ordered by locks after a thread that did. */
 			if (lost && !annex_atomic_load(&m->loss, ANNEX_RELAXED))
 				continue;
 			if (read_slot(m, base, end) && *base < to && from < *end)
@@ -129,7 +138,8 @@ static bool replace(uintptr_t from, uintptr_t to)
 		    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
-/* Behind the new end of a file nothing comes back. Huge pages are replaced with all the rest. */
+/* Replace lost memory: a poisoned page, or everything behind the new end of a file. If a huge page
+ * prevents that, replace the whole mapping. */
 static bool lose(const void *addr, bool poison)
 {
 	uintptr_t at = (uintptr_t)addr & ~(page - 1), base, end, to;
@@ -141,17 +151,17 @@ static bool lose(const void *addr, bool poison)
 	if (!replace(at, to) && !replace(base, end))
 		return false;
 	annex_atomic_store(&m->loss, poison ? LOSS_POISON : LOSS_GONE, ANNEX_RELAXED);
-	/* Release: with annex_mapping_any_lost(). */
+	/* Release: pairs with annex_mapping_any_lost(). */
 	annex_atomic_add(&losses, 1, ANNEX_RELEASE);
 	return true;
 }
 
-/* Only async-signal-safe calls here: the program may be anywhere. */
+/* Only async-signal-safe calls: the program may be interrupted anywhere. */
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	/* Codes above 0 are of the kernel, for an access; any process may send the others. */
+	/* The kernel sets codes above 0 for an access; any process may send the others. */
 	if (info->si_code > 0 && lose(info->si_addr, info->si_code == BUS_MCEERR_AR)) {
 		errno = saved;
 	} else if (before.sa_flags & SA_SIGINFO) {
@@ -159,7 +169,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(sig);
 	} else if (info->si_code > 0 || before.sa_handler == SIG_DFL) {
-		/* It comes again, and ends the process as it would have without us. */
+		/* The access faults again and ends the process, as without this handler. */
 		signal(sig, SIG_DFL);
 		if (info->si_code <= 0)
 			raise(sig);

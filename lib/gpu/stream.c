@@ -32,10 +32,15 @@ struct work {
 
 /**
  * struct gpu_stream - A stream.
- * @lock: orders all of it, and its marks.
- * @change: something was put there, has ended, or may run.
- * @head: work that has not ended. @last: likewise.
- * @put: works that were put there. @done: works that have ended.
+ * @lock: protects all members, and its marks.
+ * @change: signalled when work was added, has ended, or may run.
+ * @thread: the thread that runs it.
+ * @head: the first work that has not ended.
+ * @last: the last work.
+ * @put: number of works added.
+ * @done: number of works that have ended.
+ * @held: work must not run.
+ * @stop: the thread must end.
  */
 struct gpu_stream {
 	pthread_mutex_t lock;

@@ -19,8 +19,12 @@
 
 /**
  * struct pci_range - A range.
- * @name: of the first device. @members: files of all, @n of them; only the first stays open.
- * @dmabuf: all of it. @room: of the list of poison, in elements.
+ * @m: its medium.
+ * @name: address of the first device.
+ * @members: files of all devices; only the first stays open.
+ * @n: number of devices.
+ * @dmabuf: a dma-buf of the whole range.
+ * @room: capacity of the list of poison, in elements.
  */
 struct pci_range {
 	struct annex_medium m;
@@ -31,9 +35,9 @@ struct pci_range {
 	uint32_t room;
 };
 
-#define POISON_ONCE 65536u /* runs of pages that the module tells of in one call */
+#define POISON_ONCE 65536u /* most runs of pages that one call of the module returns */
 
-/* It fills in the list as the ranges have it. */
+/* The module fills in the list of ranges directly. */
 _Static_assert(sizeof(struct annex_ioc_seg) == sizeof(struct range) &&
 		       offsetof(struct annex_ioc_seg, bytes) == offsetof(struct range, len),
 	       "runs of pages are told as ranges are kept");

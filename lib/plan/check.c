@@ -16,10 +16,15 @@
 #define MAX_ITERATIONS 8
 
 /*
- * struct replay - An iteration being done.
- * @used: bytes of each memory that is limited. @room: its size.
- * @step, @kernel: the current ones.
- * @judge: whether it is looked at: the first iteration leads to where the others start.
+ * struct replay - An iteration that is being replayed.
+ * @plan: the plan.
+ * @trace: the trace.
+ * @places: location of each tensor's bytes.
+ * @used: bytes in use of each limited memory.
+ * @room: size of each limited memory.
+ * @step: the current step.
+ * @kernel: the current kernel.
+ * @judge: verify it: not in the first iteration, which leads to the start of the others.
  */
 struct replay {
 	const struct annex_plan *plan;

@@ -82,7 +82,12 @@ int annex_plan_write(const struct annex_plan *plan, FILE *f)
 	return 0;
 }
 
-/* struct reader - @where: the member or the step that is being read, for messages; @step: which. */
+/*
+ * struct reader - A file that is being read.
+ * @walk: the walk over its JSON.
+ * @where: the current member or step, for messages.
+ * @step: @where is a step.
+ */
 struct reader {
 	struct walk walk;
 	char where[48];

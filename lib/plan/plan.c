@@ -10,7 +10,10 @@
 #include "file.h"
 
 /*
- * struct building - Every plan is the first member of one. @trace: while steps may be added.
+ * struct building - The allocation of a plan.
+ * @plan: the plan.
+ * @trace: its trace, while steps may be added.
+ * @room: capacity of its steps.
  */
 struct building {
 	struct annex_plan plan;

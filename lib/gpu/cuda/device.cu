@@ -10,7 +10,14 @@
 
 #define DMABUF_DRIVER 11070 /* CUDA's version that has them */
 
-/* struct cuda_block - Memory given out at @ptr, in what CUDA gave at @base. @fd: its dma-buf. */
+/*
+ * struct cuda_block - An allocation.
+ * @next: next in the list.
+ * @ptr: its address.
+ * @base: address of CUDA's allocation that contains it.
+ * @bytes: its size.
+ * @fd: its dma-buf.
+ */
 struct cuda_block {
 	struct cuda_block *next;
 	char *ptr, *base;

@@ -19,7 +19,13 @@
 #include "m2.h"
 #include "talk.h"
 
-/* struct remote - A server. @lock: one message at a time. @sock: its socket, or -1. */
+/*
+ * struct remote - A server.
+ * @uri: its URI.
+ * @sock: its socket, or -1.
+ * @lock: held for a message and its answer.
+ * @bytes: bytes of the region.
+ */
 struct remote {
 	char *uri;
 	int sock;

@@ -27,7 +27,11 @@
 const struct annex_model annex_gen_synthetic_model = {"synthetic",
 						      "random, in the shape of training", 0, 0};
 
-/* @from: the layer it skips from, or itself. @skip_grad: its gradient from this layer. */
+/*
+ * struct layer - A layer.
+ * @from: the layer that a skip connection comes from, or this one.
+ * @skip_grad: gradient for that layer, from this one's backward kernel.
+ */
 struct layer {
 	double size, weight_size, ns[4];
 	uint32_t from;

@@ -81,9 +81,15 @@ struct idle {
 };
 
 /*
- * struct epoch - @copied bytes get a copy by @jobs, @at each tier, the first of them at @below.
- * Writing may begin in slot @written; the copies stay until @until slots after, when period @last
- * ends. Of a tensor that no kernel writes they are there always.
+ * struct epoch - Copies of a tensor's bytes between two writes.
+ * @copied: bytes that get a copy.
+ * @at: of these, bytes in each tier.
+ * @written: first slot in which writing the copies may begin.
+ * @until: slots after @written for which the copies stay.
+ * @last: the period at whose end they are dropped.
+ * @jobs: number of jobs that make the copies.
+ * @below: tier of the first copy.
+ * @always: no kernel writes the tensor: its copies stay always.
  */
 struct epoch {
 	uint64_t copied, at[BELOWS];

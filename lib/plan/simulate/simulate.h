@@ -214,8 +214,11 @@ void sim_gpu_run(struct sim_gpu *g);
 #define SIM_WINDOW 4
 
 /*
- * struct sim_history - How the last iterations ended, in a ring; @count of them. @collects: SSDs
- * collect garbage, so that an iteration may be as the one before but not as the next.
+ * struct sim_history - Results of the last iterations.
+ * @at: a ring of results.
+ * @count: number of iterations.
+ * @collects: SSDs collect garbage, so that an iteration may equal the previous one but not the
+ *	next.
  */
 struct sim_history {
 	struct sim_ending {
