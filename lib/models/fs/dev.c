@@ -8,7 +8,7 @@
 enum { BY_BYTES, BY_BLOCKS };
 
 /* Return: virtual time of an access; NULL: real time. */
-static struct annex_cxlssd_time *begin(const struct fs_dev *d, struct annex_cxlssd_time *t)
+static struct annex_cxlssd_time *set_time(const struct fs_dev *d, struct annex_cxlssd_time *t)
 {
 	if (!d->clock)
 		return NULL;
@@ -25,7 +25,7 @@ static void wait(struct fs_dev *d, uint64_t until)
 int fs_dev_read(struct fs_dev *d, enum annex_fs_class class, uint64_t at, void *buf, size_t n)
 {
 	struct annex_cxlssd_time t = {0};
-	int err = annex_cxlssd_read(d->s, at, buf, n, begin(d, &t));
+	int err = annex_cxlssd_read(d->s, at, buf, n, set_time(d, &t));
 
 	wait(d, t.done + d->link.load);
 	d->read[class][BY_BYTES] += n;
@@ -37,7 +37,7 @@ int fs_dev_read_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t blo
 {
 	struct annex_cxlssd_time t = {0};
 	int err = annex_cxlssd_read_blocks(d->s, (uint64_t)block * FS_BLOCK, buf,
-					   (size_t)n * FS_BLOCK, begin(d, &t));
+					   (size_t)n * FS_BLOCK, set_time(d, &t));
 
 	wait(d, t.done + d->link.read);
 	d->read[class][BY_BLOCKS] += (uint64_t)n * FS_BLOCK;
@@ -49,7 +49,7 @@ int fs_dev_write_blocks(struct fs_dev *d, enum annex_fs_class class, uint32_t bl
 {
 	struct annex_cxlssd_time t = {0};
 	int err = annex_cxlssd_write_blocks(d->s, (uint64_t)block * FS_BLOCK, buf,
-					    (size_t)n * FS_BLOCK, begin(d, &t));
+					    (size_t)n * FS_BLOCK, set_time(d, &t));
 	const uint64_t due = t.done + d->link.write;
 
 	d->due = due > d->due ? due : d->due;
@@ -64,7 +64,7 @@ int fs_dev_fence(struct fs_dev *d)
 
 	wait(d, d->due);
 	d->due = 0;
-	err = annex_cxlssd_fence(d->s, begin(d, &t));
+	err = annex_cxlssd_fence(d->s, set_time(d, &t));
 	wait(d, t.done);
 	return err;
 }
@@ -73,7 +73,7 @@ int fs_dev_trim(struct fs_dev *d, uint32_t block, uint32_t n)
 {
 	struct annex_cxlssd_time t = {0};
 	int err = annex_cxlssd_trim(d->s, (uint64_t)block * FS_BLOCK, (uint64_t)n * FS_BLOCK,
-				    begin(d, &t));
+				    set_time(d, &t));
 
 	wait(d, t.done);
 	return err;
@@ -101,7 +101,7 @@ int fs_dev_commit(struct fs_dev *d, struct annex_cxlssd_tx *tx, bool last)
 	if (d->clock)
 		*d->clock += d->stores * d->link.store;
 	wait(d, d->due);
-	err = (last ? annex_cxlssd_commit : annex_cxlssd_commit_ordered)(tx, begin(d, &t));
+	err = (last ? annex_cxlssd_commit : annex_cxlssd_commit_ordered)(tx, set_time(d, &t));
 	wait(d, t.done);
 	d->due = 0;
 	d->commits++;

@@ -12,7 +12,7 @@
 
 #define REVOKED 8192u /* revoked blocks of a transaction at most */
 
-static void put(uint8_t *at, uint64_t v, unsigned int bytes)
+static void put_le(uint8_t *at, uint64_t v, unsigned int bytes)
 {
 	for (unsigned int i = 0; i < bytes; i++)
 		at[i] = (uint8_t)(v >> 8 * i);
@@ -42,8 +42,8 @@ void fs_mark_put(struct fs_line *lines, uint32_t block, const struct fs_mark *m)
 	uint8_t *p = lines->payload;
 
 	memcpy(p, m->magic, sizeof(m->magic));
-	put(p + 8, m->sequence, 8);
-	put(p + 16, m->n, 4);
+	put_le(p + 8, m->sequence, 8);
+	put_le(p + 16, m->n, 4);
 	lines->crc = fs_line_sum(lines, block, 0);
 }
 
@@ -154,7 +154,7 @@ static void add_tag(struct group *g, uint32_t block, uint8_t class)
 	struct fs_line *l = &g->lines[1 + g->tags / FS_TAGS_LINE];
 	uint8_t *p = l->payload + g->tags++ % FS_TAGS_LINE * FS_TAG_BYTES;
 
-	put(p, block, 4);
+	put_le(p, block, 4);
 	p[4] = class;
 }
 

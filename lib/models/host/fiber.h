@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function with a stack of its own, which stops where it goes over to another one and is
- * continued there. All fibers that go over to each other belong to one thread.
+ * Fibers: functions with stacks of their own, which switch to each other. All fibers that switch to
+ * each other belong to one thread.
  */
 #ifndef ANNEX_HDM_HOST_FIBER_H
 #define ANNEX_HDM_HOST_FIBER_H
@@ -12,11 +12,16 @@
 #include <ucontext.h>
 
 /*
- * struct fiber - Zeroed: the thread's own stack, to which its fibers can come back.
- * @fn: never returns: it goes over to another fiber for the last time.
- * @ended: it goes over for the last time.
- * @start, @at: where it is entered, and continued.
- * @checker: what a sanitizer knows it by.
+ * struct fiber - A fiber; zeroed: the thread's own stack.
+ * @fn: its function, which never returns: it ends with a switch to another fiber.
+ * @arg: argument of @fn.
+ * @map: mapping of its stack.
+ * @bytes: bytes of @map.
+ * @begun: it has run.
+ * @ended: its next switch is the last.
+ * @start: context of its start.
+ * @at: context of its last switch.
+ * @checker: handle of a sanitizer.
  */
 struct fiber {
 	void (*fn)(void *arg);
@@ -33,7 +38,7 @@ struct fiber {
 bool fiber_init(struct fiber *f, void (*fn)(void *arg), void *arg, size_t stack);
 void fiber_free(struct fiber *f);
 
-/* fiber_switch() - From the one that runs to another; it returns when that one or a third comes
+/* fiber_switch() - Switch from the running fiber to another one. It returns when a fiber switches
  * back. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 

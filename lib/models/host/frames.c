@@ -73,7 +73,7 @@ uint32_t frames_coldest(struct frames *f, const struct heat *h, uint32_t count, 
 	return best;
 }
 
-void frames_soil(struct frames *f, uint32_t i, uint32_t from, uint32_t bytes)
+void frames_mark_dirty(struct frames *f, uint32_t i, uint32_t from, uint32_t bytes)
 {
 	uint64_t *dirty = f->dirty + (size_t)i * f->words;
 
@@ -101,7 +101,7 @@ bool frames_run(const struct frames *f, uint32_t i, uint32_t *first, uint32_t *e
 	return *first < line;
 }
 
-void frames_wash(struct frames *f, uint32_t i, uint32_t first, uint32_t end)
+void frames_mark_clean(struct frames *f, uint32_t i, uint32_t first, uint32_t end)
 {
 	uint64_t *dirty = f->dirty + (size_t)i * f->words;
 

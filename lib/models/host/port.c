@@ -129,7 +129,7 @@ int annex_cxlport_destroy(struct annex_cxlport *p)
 /* A response tells how busy the endpoint is: stores wait from when it is severely so. */
 static void hear(struct annex_cxlport *p, const struct annex_cxlssd_time *t)
 {
-	spec_hear(&p->spec, t->load);
+	spec_note_load(&p->spec, t->load);
 	if (!p->o.deterministic)
 		return;
 	if (t->load == ANNEX_CXLSSD_SEVERE && !p->suspended)

@@ -21,7 +21,7 @@ int tier_write_back(struct annex_cxltier *tier, uint32_t frame, uint64_t now, ui
 		tier->load = e.load;
 		if (err)
 			return err;
-		frames_wash(f, frame, first, end);
+		frames_mark_clean(f, frame, first, end);
 		*bytes += n;
 		tier->answered = tier_later(tier->answered, e.done + tier->o.link_ns);
 	}

@@ -87,7 +87,7 @@ void spec_note(struct spec *s, uint64_t at, uint64_t taken, uint64_t done)
 	s->requests[s->n_requests++ % s->room] = (struct spec_request){at, taken, done};
 }
 
-void spec_hear(struct spec *s, enum annex_cxlssd_load load)
+void spec_note_load(struct spec *s, enum annex_cxlssd_load load)
 {
 	switch (load) {
 	case ANNEX_CXLSSD_LIGHT:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tasks and their cores. The core whose clock is furthest behind goes on: fibers go over to each
- * other directly, and to the caller's stack when all have ended.
+ * Tasks and their cores. The core with the earliest clock runs: fibers switch to each other
+ * directly, and to the caller's stack when all have ended.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,16 @@
 #define LAST (NEVER - 1)
 
 /*
- * struct annex_cxltask - @ready: from when it can go on; NEVER: at a barrier, or ended.
- * @since: when it got the core. @had: time on the core before that.
+ * struct annex_cxltask - A task.
+ * @fiber: its fiber.
+ * @all: all tasks.
+ * @core: its core.
+ * @number: its number.
+ * @fn: its function.
+ * @arg: argument of @fn.
+ * @ready: time from which it can run; NEVER: at a barrier, or ended.
+ * @since: time at which it got the core.
+ * @had: time on the core before that.
  */
 struct annex_cxltask {
 	struct fiber fiber;
@@ -30,8 +38,13 @@ struct annex_cxltask {
 };
 
 /*
- * struct core - @next: its time, or when one of its tasks will be ready. @task: the one that runs;
- * NULL: none. @last: the one that ran before, an index of @tasks.
+ * struct core - A core.
+ * @now: its clock.
+ * @next: its clock, or the time at which one of its tasks is ready.
+ * @task: the running task, or NULL.
+ * @tasks: its tasks.
+ * @n: number of its tasks.
+ * @last: index of the task that ran last.
  */
 struct core {
 	uint64_t now, next;
@@ -41,8 +54,18 @@ struct core {
 };
 
 /*
- * struct annex_cxltasks - @horizon: up to here the running core is the furthest behind.
- * @alive: tasks that have not ended, of which @arrived wait at the barrier.
+ * struct annex_cxltasks - All tasks.
+ * @o: options.
+ * @cores: the cores.
+ * @tasks: the tasks.
+ * @n: number of tasks.
+ * @alive: number of tasks that have not ended.
+ * @arrived: number of tasks at the barrier.
+ * @ran: annex_cxltasks_run() was called.
+ * @horizon: time until which the running core has the earliest clock.
+ * @random: state of the random generator.
+ * @caller: the stack of the caller.
+ * @stats: counters.
  */
 struct annex_cxltasks {
 	struct annex_cxltasks_opts o;

@@ -193,7 +193,7 @@ static inline int store(struct annex_cxltier *tier, uint64_t at, const char *buf
 	tier->stats.stores++;
 	if (frame != FRAMES_NONE) {
 		memcpy(frames_data(&tier->frames, frame) + in_page, buf, bytes);
-		frames_soil(&tier->frames, frame, in_page, bytes);
+		frames_mark_dirty(&tier->frames, frame, in_page, bytes);
 		t->done = tier_later(t->done, t->now + tier->o.local_ns);
 		tier->stats.host++;
 		return 0;

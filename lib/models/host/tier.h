@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a tier (annex/models/cxltier.h): accesses (tier.c) and pages that move
+ * Internals of a tier (annex/models/cxltier.h): accesses (tier.c) and migration of pages
  * (promotion.c).
  */
 #ifndef ANNEX_HDM_HOST_TIER_H
@@ -12,10 +12,19 @@
 #define TIER_RESIDENT (1u << 31) /* a page has a frame */
 
 /*
- * struct annex_cxltier - @bytes: of the endpoint.
- * @pages: of each page TIER_RESIDENT and its frame, or its heat; NULL: no page is ever hot.
- * @turn: when the next promotion may begin. @answered: when the endpoint has answered all stores.
- * @last: when the last call came. @load: of the endpoint's last response.
+ * struct annex_cxltier - A tier.
+ * @s: the endpoint.
+ * @o: options.
+ * @bytes: bytes of the endpoint.
+ * @shift: binary logarithm of the page size.
+ * @pages: for each page TIER_RESIDENT and its frame, or its heat; NULL: no page is ever hot.
+ * @frames: frames of host memory.
+ * @heat: the current epoch.
+ * @turn: earliest time of the next promotion.
+ * @answered: time at which the endpoint has answered all stores.
+ * @last: time of the last call.
+ * @load: load in the endpoint's last response.
+ * @stats: counters.
  */
 struct annex_cxltier {
 	struct annex_cxlssd *s;
@@ -35,14 +44,18 @@ static inline uint64_t tier_later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* tier_write_back() - Store the dirty lines of a frame to the endpoint; *@bytes grows by them. */
+/*
+ * tier_write_back() - Store the dirty lines of a frame to the endpoint; add their bytes to *@bytes.
+ */
 int tier_write_back(struct annex_cxltier *tier, uint32_t frame, uint64_t now, uint64_t *bytes);
 
-/* tier_drop() - A frame's page leaves, and is cold. Its dirty lines have been written. */
+/* tier_drop() - Evict the page of a clean frame, and mark it as cold. */
 void tier_drop(struct annex_cxltier *tier, uint32_t frame);
 
-/* tier_promote() - Promote a hot page with that count, if the rate allows it and there is a frame
- * or a page that makes room. */
+/*
+ * tier_promote() - Promote a hot page with that count, if the rate permits and there is a free
+ * frame or a colder page to evict.
+ */
 void tier_promote(struct annex_cxltier *tier, uint32_t page, uint32_t count, uint64_t now);
 
 #endif

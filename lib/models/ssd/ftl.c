@@ -59,7 +59,7 @@ static uint32_t *head_of(const struct ftl *f, uint32_t block)
 	return &f->heads[(size_t)(block / f->g.blocks) * (f->g.pages + 1) + f->valid[block]];
 }
 
-static void put(struct ftl *f, uint32_t block)
+static void link_block(struct ftl *f, uint32_t block)
 {
 	struct plane *p = plane_of(f, block);
 	uint32_t *head = head_of(f, block);
@@ -163,7 +163,7 @@ void ftl_trim(struct ftl *f, uint32_t page)
 		take(f, block);
 	f->valid[block]--;
 	if (full)
-		put(f, block);
+		link_block(f, block);
 	p->valid--;
 	f->holds[at] = FTL_NONE;
 	f->map[page] = FTL_NONE;
@@ -195,7 +195,7 @@ static int place(struct ftl *f, struct plane *p, uint32_t page, uint32_t from)
 		p->valid++;
 	}
 	if (p->fill == f->g.pages) {
-		put(f, block);
+		link_block(f, block);
 		p->open = FTL_NONE;
 	}
 	return err;
@@ -323,7 +323,7 @@ static void restore_block(struct ftl *f, uint32_t block, const struct ftl_found 
 		p->open = block;
 		p->fill = n;
 	} else {
-		put(f, block);
+		link_block(f, block);
 	}
 }
 

@@ -78,7 +78,7 @@ static void ring_later(struct ndp_front *f, uint32_t number)
 	f->unrung[f->nunrung++] = one;
 }
 
-static void put(struct ndp_cell *c, uint32_t seq, const struct annex_m2_answer *a)
+static void store_answer(struct ndp_cell *c, uint32_t seq, const struct annex_m2_answer *a)
 {
 	struct ndp_front *f = c->f;
 	uint32_t stride = f->layout.stride;
@@ -101,7 +101,7 @@ static void settle(struct ndp_cell *c, const struct annex_m2_answer *a)
 {
 	c->kept = *a;
 	c->last = c->seq;
-	put(c, c->seq, a);
+	store_answer(c, c->seq, a);
 	annex_atomic_store(&c->busy, 0u, ANNEX_RELEASE);
 }
 
@@ -122,13 +122,13 @@ static bool refuse(struct ndp_cell *c, uint32_t seq, int why)
 {
 	const struct annex_m2_answer a = {.value = why, .addr = why == -EPROTO ? c->last : 0};
 
-	put(c, seq, &a);
+	store_answer(c, seq, &a);
 	return true;
 }
 
 /*
- * ANNEX_M2_ATTACH and _DETACH: memory of a process, as the process itself names it. A guest's driver
- * cannot be asked. Return: 0, or a negative errno.
+ * ANNEX_M2_ATTACH and _DETACH: memory of a process, as the process itself names it. A guest's
+ * driver cannot be asked. Return: 0, or a negative errno.
  */
 static int change_map(struct ndp_front *f, uint32_t function, const struct annex_m2_attach *asked)
 {
@@ -165,14 +165,14 @@ static void attach(struct ndp_cell *c, uint32_t function, const uint64_t *payloa
 }
 
 /* @bytes: of the payload. */
-static bool begin(struct ndp_cell *c, uint64_t word, const uint64_t *payload, uint32_t bytes)
+static bool start_call(struct ndp_cell *c, uint64_t word, const uint64_t *payload, uint32_t bytes)
 {
 	struct ndp_front *f = c->f;
 	uint32_t seq = (uint32_t)word, function = c->number % ANNEX_M2_FUNCTIONS;
 
 	if (seq && seq == c->last) {
 		count(&f->stats.repeated);
-		put(c, seq, &c->kept);
+		store_answer(c, seq, &c->kept);
 		return true;
 	}
 	if (seq != m2_next(c->last)) {
@@ -231,7 +231,7 @@ bool ndp_cell_look(struct ndp_front *f, uint32_t number)
 			return false;
 		n = load_call(c, payload, &word);
 		if (n)
-			return begin(c, word, payload, n * 8);
+			return start_call(c, word, payload, n * 8);
 		if (looks == LOOKS) {
 			count(&f->stats.torn);
 			return refuse(c, (uint32_t)seen, -EBADMSG);

@@ -25,7 +25,10 @@
 #define UNIT (2ull << 20)
 
 /**
- * struct guest_table - A consistent copy of the table. @change: 0: no table.
+ * struct guest_table - A consistent copy of the table.
+ * @change: number of its last change; 0: no table.
+ * @generation: number of the guest's start.
+ * @entry: the entries.
  */
 struct guest_table {
 	uint64_t change, generation;
@@ -33,8 +36,10 @@ struct guest_table {
 };
 
 /**
- * struct guest_client - An entry of the table that was looked at. @entry.asid: 0: none. @front:
- * NULL: it is not served.
+ * struct guest_client - A client of an entry.
+ * @entry: the entry; its asid is 0: none.
+ * @front: its front end; NULL: not served.
+ * @thread: its thread.
  */
 struct guest_client {
 	struct annex_filter_entry entry;
@@ -43,8 +48,20 @@ struct guest_client {
 };
 
 /**
- * struct ndp_guest - @bytes: of the file; kernels reach the first @cached of them.
- * @generation: of the table that @client is about. @beat: the last one. @watched: by @thread.
+ * struct ndp_guest - A guest.
+ * @ndp: the device.
+ * @fd: the file of its memory.
+ * @base: mapping of the file.
+ * @mapping: guard of the mapping against truncation.
+ * @bytes: bytes of the file.
+ * @cached: bytes at its start that kernels reach.
+ * @table: the table in its memory.
+ * @generation: generation of the table that @client is from.
+ * @beat: last heartbeat.
+ * @stop: ends the threads.
+ * @watched: @thread polls the table.
+ * @thread: the thread that polls.
+ * @client: clients of the entries.
  */
 struct ndp_guest {
 	struct annex_ndp *ndp;
@@ -146,7 +163,8 @@ static struct ndp_front *serve_region(struct ndp_guest *g, const struct ndp_fron
  * The owner of a region says first how he wants it. Until then, look again. A
  * region that cannot be had is not looked at again before the entry is another's.
  */
-static void begin(struct ndp_guest *g, struct guest_client *c, const struct annex_filter_entry *e)
+static void start_client(struct ndp_guest *g, struct guest_client *c,
+			 const struct annex_filter_entry *e)
 {
 	struct annex_m2_head *wish = (void *)(g->base + e->base);
 	struct ndp_front_opts opts = {.region = (char *)wish,
@@ -232,7 +250,7 @@ void ndp_guest_look(struct ndp_guest *g)
 		struct guest_client *c = &g->client[i];
 
 		if (!c->entry.asid && now.entry[i].asid && is_right(g, now.entry, i))
-			begin(g, c, &now.entry[i]);
+			start_client(g, c, &now.entry[i]);
 	}
 	/* Release: entries removed from the table are no longer served. */
 	if (now.change)

@@ -30,13 +30,11 @@ static inline uint64_t rv_blend(uint64_t mask, uint64_t yes, uint64_t no)
 typedef unsigned int rv_first_fn(const struct rv_batch *b, const uint64_t *key);
 rv_first_fn rv_first, rv_first_avx2;
 
-/* rv_choose() - Form the group of lanes at the pc of @first with its shape, up to the next lane. */
+/* rv_choose() - Form the group of lanes with the pc and the shape of lane @first. */
 typedef void rv_choose_fn(struct rv_batch *b, unsigned int first);
 rv_choose_fn rv_choose, rv_choose_avx2;
 
-/*
- * rv_settle() - Copy the group's state to @lanes, with their new @pc; with @shapes vl and vtype too.
- */
+/* rv_settle() - Copy the group's state to @lanes, and @pc; with @shapes vl and vtype too. */
 typedef void rv_settle_fn(struct rv_batch *b, uint64_t lanes, uint64_t pc, bool shapes);
 rv_settle_fn rv_settle, rv_settle_avx2;
 

@@ -11,7 +11,10 @@ enum { VECTOR = 1, SCALAR = 2, IMMEDIATE = 4 };
 /* Which fields name registers, and of what kind; 0: no such instruction. */
 enum { VD = 1, V1 = 2, V2 = 4, XD = 8, X1 = 16, FD = 32, F1 = 64, X2 = 128, OTHER = 256 };
 
-/* The forms that there are of each funct6, as digits. */
+/*
+ * The forms of each funct6, 16 a line: a digit is the sum of its kinds of the second operand. The
+ * mnemonics are in the tables of kernels (rv_vint_opi, rv_vmul_opm, rv_vfp_opf and others).
+ */
 static const char opi_forms[] = "7036333307777076"
 				"7733000777337766"
 				"7733070777777777"

@@ -11,8 +11,14 @@
 #include "ndp/client/m2.h"
 
 /*
- * struct local - @watch: told when the device is destroyed. @open: it has not been. @lock: against
- * maps meanwhile.
+ * struct local - A handle of a device in this process.
+ * @watch: notifies of the destruction of the device.
+ * @m2: the handle.
+ * @ndp: the device.
+ * @front: its front end.
+ * @thread: the thread of the front end.
+ * @lock: excludes maps during the destruction.
+ * @open: the device exists.
  */
 struct local {
 	struct ndp_watch watch;
