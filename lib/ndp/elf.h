@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RISC-V executables: their segments. Every segment is verified to be within the file and valid, so
- * that loaders need no checks.
+ * RISC-V executables: their segments and symbols. Every segment is verified to be within the file
+ * and valid, so that loaders need no checks.
  */
 #ifndef ANNEX_NDP_ELF_H
 #define ANNEX_NDP_ELF_H
@@ -44,5 +44,26 @@ struct annex_elf {
  * Return: 0; -ENOEXEC (not an executable of this kind); -EINVAL (inconsistent headers); -E2BIG.
  */
 int annex_elf_parse(const void *file, size_t bytes, struct annex_elf *out);
+
+/* struct annex_symbols - Its symbol table, verified to be within the file. */
+struct annex_symbols {
+	const char *table;
+	const char *names;
+	size_t n;
+	size_t names_bytes;
+};
+
+/*
+ * annex_symbols_find_table() - Find the table. 0; -ENOEXEC (no symbols: the file was stripped);
+ * -EINVAL (inconsistent headers); -E2BIG.
+ */
+int annex_symbols_find_table(const void *file, size_t bytes, struct annex_symbols *out);
+
+/*
+ * annex_symbols_get() - The value of @name; false: no such symbol. *@absolute: the value is a
+ * number and not an address.
+ */
+bool annex_symbols_get(const struct annex_symbols *s, const char *name, uint64_t *value,
+		       bool *absolute);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
-#include "ndp/symbol.h"
 #include "load.h"
 #include "m2.h"
 
