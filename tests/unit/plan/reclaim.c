@@ -10,7 +10,7 @@
 #include <annex/simulate.h>
 #include "plan_traces.h"
 #include "tests/unit/random.h"
-#include "simulate_demand.h"
+#include "simulate_reference.h"
 #include "tests/unit/unit.h"
 
 #define SHARE (UNIT_SANITIZED ? 10 : 1) /* of the random plans; the ordinary build has them all */

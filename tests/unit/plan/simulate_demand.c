@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "demand.h"
-#include "simulate_demand.h"
+#include "simulate_reference.h"
 #include "tests/unit/unit.h"
 
 static uint64_t leaving(const struct demand *d, uint32_t tensor)
