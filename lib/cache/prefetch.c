@@ -43,7 +43,7 @@ static bool room(struct ahead *a)
 }
 
 /* annex_fill_begin() of a line that the caller does not hold. */
-static bool begin(struct annex_cache *c, uint64_t line, uint32_t slot)
+static bool prefetch_claim(struct annex_cache *c, uint64_t line, uint32_t slot)
 {
 	struct annex_held held = annex_entry_hold(c, line);
 	bool begun;
@@ -73,7 +73,7 @@ static bool start(struct ahead *a, uint64_t line)
 	slot = annex_slot_take(c);
 	if (slot == ANNEX_SLOT_NONE)
 		return false;
-	if (!begin(c, line, slot)) {
+	if (!prefetch_claim(c, line, slot)) {
 		annex_slot_free(c->owner, slot);
 		return true;
 	}

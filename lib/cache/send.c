@@ -21,7 +21,7 @@ struct outbox {
 	struct annex_seg segs[ANNEX_GROUP];
 };
 
-static void begin(struct annex_cmd *cmd, struct annex_qp *qp, uint64_t token)
+static void send_begin(struct annex_cmd *cmd, struct annex_qp *qp, uint64_t token)
 {
 	cmd->qp = qp;
 	cmd->token = token;
@@ -74,7 +74,7 @@ static void post(struct outbox *box)
 		bool full = rc == -EAGAIN || rc == -ETIMEDOUT;
 
 		for (int i = 0; i < rc; i++)
-			begin(box->cmds[done + (unsigned int)i], qp, tokens[i]);
+			send_begin(box->cmds[done + (unsigned int)i], qp, tokens[i]);
 		if (rc > 0) {
 			count(box->c, (uint64_t)rc);
 			done += (unsigned int)rc;
@@ -112,8 +112,8 @@ static struct annex_io describe(const struct outbox *box, bool write, uint64_t o
 	};
 }
 
-static struct annex_io *put(struct outbox *box, struct annex_cmd *cmd, bool write, uint64_t offset,
-			    uint32_t bytes)
+static struct annex_io *send_put(struct outbox *box, struct annex_cmd *cmd, bool write,
+				 uint64_t offset, uint32_t bytes)
 {
 	cmd->leaf = box->leaf;
 	cmd->pending = false;
@@ -126,7 +126,7 @@ static struct annex_io *put(struct outbox *box, struct annex_cmd *cmd, bool writ
 static struct annex_io *add(struct outbox *box, struct annex_xfer *x, uint64_t offset,
 			    uint32_t bytes)
 {
-	return put(box, &x->cmds[x->ncmds++], x->write, offset, bytes);
+	return send_put(box, &x->cmds[x->ncmds++], x->write, offset, bytes);
 }
 
 /* One line, in as many commands as the largest transfer asks for. */
@@ -225,7 +225,7 @@ int annex_send_line(struct annex_cache *c, struct annex_xfer *x, uint32_t i, uin
 	box.n = 0;
 	for (uint32_t at = 0; at < bytes && !cmd.err; at += c->piece) {
 		uint32_t len = bytes - at < c->piece ? bytes - at : c->piece;
-		struct annex_io *io = put(&box, &cmd, x->write, offset + at, len);
+		struct annex_io *io = send_put(&box, &cmd, x->write, offset + at, len);
 
 		io->addr = slot_addr(&box, x->slots[i]) + at;
 		post(&box);

@@ -35,7 +35,8 @@ struct node {
 	char number[24];
 };
 
-static int tell(const struct walk *w, enum annex_disk_use use, const char *device, const char *name)
+static int disk_entry(const struct walk *w, enum annex_disk_use use, const char *device,
+		      const char *name)
 {
 	const struct annex_disk_entry entry = {.use = use, .device = device, .name = name};
 
@@ -149,7 +150,7 @@ static int check_mount(const struct walk *w, const struct node *b, char *line)
 	if (strcmp(number, b->number) != 0 && !is_node(w, b, source))
 		return 0;
 	unescape(where);
-	return tell(w, ANNEX_DISK_MOUNT, b->name, where);
+	return disk_entry(w, ANNEX_DISK_MOUNT, b->name, where);
 }
 
 /* A line of /proc/swaps: the first word is the device. */
@@ -160,7 +161,7 @@ static int check_swap(const struct walk *w, const struct node *b, char *line)
 	if (sscanf(line, "%1023s", source) != 1)
 		return 0;
 	unescape(source);
-	return is_node(w, b, source) ? tell(w, ANNEX_DISK_SWAP, b->name, "") : 0;
+	return is_node(w, b, source) ? disk_entry(w, ANNEX_DISK_SWAP, b->name, "") : 0;
 }
 
 static int each_line(const struct walk *w, const struct node *b, FILE *file,
@@ -201,10 +202,10 @@ static int visit_node(const struct walk *w, const char *name, int depth)
 
 	read_line(b.number, sizeof(b.number), w, name, "dev");
 	read_line(b.label, sizeof(b.label), w, name, "dm/name");
-	err = tell(w, ANNEX_DISK_NODE, name, b.label);
+	err = disk_entry(w, ANNEX_DISK_NODE, name, b.label);
 	dir = err ? NULL : open_dir(w, "sys/class/block/%s/holders", name);
 	while (!err && (holder = next_name(dir))) {
-		err = tell(w, ANNEX_DISK_HOLDER, name, holder);
+		err = disk_entry(w, ANNEX_DISK_HOLDER, name, holder);
 		if (!err && depth < DEPTH)
 			err = visit_node(w, holder, depth + 1);
 	}

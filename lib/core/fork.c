@@ -28,7 +28,7 @@ static void in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void begin(void)
+static void fork_init(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	pthread_atfork(before, in_parent, in_child);
@@ -36,7 +36,7 @@ static void begin(void)
 
 void fork_watch(struct fork_watch *w)
 {
-	pthread_once(&once, begin);
+	pthread_once(&once, fork_init);
 	pthread_mutex_lock(&lock);
 	w->next = list;
 	list = w;
@@ -45,7 +45,7 @@ void fork_watch(struct fork_watch *w)
 
 void fork_forget(struct fork_watch *w)
 {
-	pthread_once(&once, begin);
+	pthread_once(&once, fork_init);
 	pthread_mutex_lock(&lock);
 	for (struct fork_watch **at = &list; *at; at = &(*at)->next) {
 		if (*at == w) {

@@ -75,7 +75,7 @@ static void drop_lock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void begin(void)
+static void mapping_init(void)
 {
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	pthread_mutex_init(&lock, NULL);
@@ -181,7 +181,7 @@ int annex_mapping_catch(void)
 	struct sigaction sa = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 	int err = 0;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, mapping_init);
 	take_lock();
 	sigemptyset(&sa.sa_mask);
 	if (!caught && (sigaction(SIGBUS, NULL, &before) || sigaction(SIGBUS, &sa, NULL)))
@@ -195,7 +195,7 @@ bool annex_mapping_poison(const void *addr)
 {
 	bool catches;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, mapping_init);
 	take_lock();
 	catches = caught;
 	drop_lock();
@@ -257,7 +257,7 @@ int annex_mapping_watch(const char *name, int fd, const void *addr, size_t bytes
 	char *copy = strdup(name);
 	struct annex_mapping *m;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, mapping_init);
 	take_lock();
 	m = copy ? free_slot() : NULL;
 	if (m) {
@@ -320,7 +320,7 @@ int annex_mapping_check_all(void)
 {
 	int err = 0;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, mapping_init);
 	take_lock();
 	for (struct chunk *c = &chunks; c && !err; c = c->next)
 		for (unsigned int i = 0; i < CHUNK && !err; i++)

@@ -69,7 +69,7 @@ static void drop_lock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void begin(void)
+static void guard_init(void)
 {
 	size_t bytes = GUARDS * sizeof(struct guard);
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,7 +90,7 @@ int annex_guard_start(const void *base, uint64_t bytes, struct guard **out)
 {
 	struct guard *g = NULL;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, guard_init);
 	if (!table)
 		return annex_fail(-ENOMEM, "space: no memory for a table of ranges");
 	take_lock();
@@ -128,7 +128,7 @@ bool annex_guard_any(void)
 {
 	bool any = false;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, guard_init);
 	take_lock();
 	for (unsigned int i = 0; table && i < GUARDS; i++)
 		any |= table[i].base != 0;
@@ -139,7 +139,7 @@ bool annex_guard_any(void)
 /* The range that contains @at, or NULL. */
 static struct guard *find(uintptr_t at, uintptr_t *base)
 {
-	/* Acquire: pairs with begin(). */
+	/* Acquire: pairs with guard_init(). */
 	struct guard *g = annex_atomic_load(&table, ANNEX_ACQUIRE);
 
 	for (unsigned int i = 0; g && i < GUARDS; i++, g++) {
@@ -159,7 +159,7 @@ static struct bucket *bucket_of(struct guard *g, uint32_t page)
 	return &g->buckets[page / NEAR % BUCKETS];
 }
 
-static void put(struct guard *g, uint64_t request)
+static void guard_request(struct guard *g, uint64_t request)
 {
 	for (;;) {
 		/* Acquire: cells that were free at this count are seen as free. */
@@ -198,7 +198,7 @@ bool annex_guard_touch(uintptr_t at, bool write)
 	do /* relaxed: only the number matters, which no recent request has */
 		ticket = annex_atomic_add(&g->tickets, 1, ANNEX_RELAXED);
 	while (!ticket);
-	put(g, (uint64_t)ticket << 32 | page << 1 | write);
+	guard_request(g, (uint64_t)ticket << 32 | page << 1 | write);
 	/* Release: pairs with annex_guard_take(), which then finds the request. */
 	annex_atomic_add(&g->asked, 1, ANNEX_RELEASE);
 	futex_rouse(&g->asked, 1, false);
@@ -235,7 +235,7 @@ unsigned int annex_guard_take(struct guard *g, struct ask *asks, unsigned int mo
 		unsigned int n = read_cells(g, asks, most);
 
 		if (n) {
-			/* Sequential: see put(). */
+			/* Sequential: see guard_request(). */
 			annex_atomic_add(&g->read, 1, ANNEX_SEQ_CST);
 			if (annex_atomic_load(&g->full, ANNEX_SEQ_CST)) {
 				annex_atomic_store(&g->full, 0, ANNEX_SEQ_CST);

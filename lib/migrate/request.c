@@ -24,8 +24,8 @@ static void recall(struct annex_space *s, uint32_t first, uint32_t n)
 	}
 }
 
-static int begin(struct annex_space *s, const void *ptr, uint64_t bytes, const struct want *want,
-		 struct annex_move **move, struct job_list *start)
+static int request_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
+			 const struct want *want, struct annex_move **move, struct job_list *start)
 {
 	uint32_t first, n;
 	struct tensor *t = annex_tensor_at(s, ptr, bytes, &first, &n);
@@ -64,7 +64,7 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 	if (want->to >= ANNEX_TIERS || (want->to != ANNEX_TIER_GPU && !s->tiers[want->to].present))
 		return annex_fail(-ENXIO, "move: the space has no tier %u", want->to);
 	pthread_mutex_lock(&s->lock);
-	err = begin(s, ptr, bytes, want, move ? &m : NULL, &start);
+	err = request_begin(s, ptr, bytes, want, move ? &m : NULL, &start);
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
 	/* *@move may be in the space itself: the handler of its fault needs the lock. */

@@ -130,7 +130,7 @@ static void drop_lock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void begin(void)
+static void signal_init(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	pthread_atfork(take_lock, drop_lock, drop_lock);
@@ -174,7 +174,7 @@ int annex_signal_keep(void)
 	bool tell;
 	int err = 0;
 
-	pthread_once(&once, begin);
+	pthread_once(&once, signal_init);
 	take_lock();
 	if (sigaction(SIGSEGV, NULL, &now))
 		err = -errno;
@@ -199,7 +199,7 @@ void annex_signal_end(void)
 
 	if (annex_guard_any())
 		return;
-	pthread_once(&once, begin);
+	pthread_once(&once, signal_init);
 	take_lock();
 	if (levels && !sigaction(SIGSEGV, NULL, &now) && level_of(&now) == levels - 1 &&
 	    !sigaction(SIGSEGV, &covered[levels - 1], NULL))

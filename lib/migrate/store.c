@@ -208,7 +208,7 @@ static unsigned int alike(const struct annex_store *store, struct job **jobs, un
 	return to;
 }
 
-static void begin(struct link *link, struct job **jobs, unsigned int n)
+static void store_begin(struct link *link, struct job **jobs, unsigned int n)
 {
 	struct annex_store *store = store_of(link);
 
@@ -281,7 +281,7 @@ static void again(struct link *link, struct job *first)
 
 static const struct link_ops ops = {
 	.prepare = prepare_pages,
-	.begin = begin,
+	.begin = store_begin,
 	.wait = wait_for,
 	.poll = has_ended,
 	.unload = empty_buffer,

@@ -114,7 +114,7 @@ static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *j
 	return g->stats && g->tensors ? place(s, g) : -ENOMEM;
 }
 
-static void begin(struct sim *s)
+static void sim_begin(struct sim *s)
 {
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct sim_gpu *g = &s->gpus[i];
@@ -176,7 +176,7 @@ static int iterate(struct sim *s)
 {
 	double end = s->now && s->opts->limit > 0 ? s->now + s->opts->limit * 1e9 : INFINITY;
 
-	begin(s);
+	sim_begin(s);
 	for (;;) {
 		double next;
 
