@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "cache/entry.h"
 #include "cache_rig.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

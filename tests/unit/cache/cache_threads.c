@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "cache_rig.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

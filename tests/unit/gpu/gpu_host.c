@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 #include <annex/cuda.h>
 #include <annex/gpu.h>
-#include "tests/unit/emu_host.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 

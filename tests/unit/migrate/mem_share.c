@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/log.h>
-#include "tests/unit/emu_host.h"
 #include "tests/unit/mem_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"

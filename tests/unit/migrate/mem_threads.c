@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <annex/detail/atomic.h>
 #include "tests/unit/hdm_rig.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/mem_rig.h"
 #include "migrate/space.h"
 #include "migrate/store.h"

@@ -3,7 +3,6 @@
  * Devices end to end: the driver of lib/nvme on the emulated controllers of lib/nvme/emu.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include <annex/log.h>
 #include "nvme/dev.h"
 #include "nvme/emu/file/file.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 
 #define DEVICES 8u

@@ -4,7 +4,6 @@
  */
 #include <math.h>
 #include <annex/generate.h>
-#include <annex/log.h>
 #include <annex/simulate.h>
 #include "plan_traces.h"
 #include "tests/unit/random.h"

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <annex/log.h>
 #include <annex/simulate.h>
 #include "plan_traces.h"
 #include "tests/unit/random.h"

@@ -14,7 +14,6 @@
 #include <annex/cuda.h>
 #include <annex/device.h>
 #include <annex/gpu.h>
-#include "tests/unit/emu_host.h"
 #include "serve_rig.h"
 #include "tests/unit/unit.h"
 

@@ -11,7 +11,6 @@
 #include <annex/models/cxlssd.h>
 #include <annex/log.h>
 #include "tests/models/unit/cxlssd_image.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 
 static void wrong_uris(void)

@@ -4,7 +4,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 #include <annex/models/cxlssd.h>
 #include <annex/log.h>
-#include "tests/unit/emu_host.h"
 #include "models/ssd/file.h"
 #include "models/ssd/log.h"
 #include "tests/unit/random.h"

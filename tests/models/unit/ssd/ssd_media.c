@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "models/ssd/media.h"
-#include "tests/unit/emu_host.h"
 #include "tests/unit/unit.h"
 
 static void by_name(void)
