@@ -398,8 +398,7 @@ int annex_exec_after(struct annex_exec *e)
 	return 0;
 }
 
-/* Whether the usual times of kernels differ significantly from those that the plan was made
- * from. */
+/* Whether the usual times of kernels differ significantly from the times in the plan. */
 static bool has_drifted(const struct annex_exec *e)
 {
 	const struct iteration_log *made = &e->plan->log, *last = &e->kinds.logs[0];
@@ -415,7 +414,7 @@ static bool has_drifted(const struct annex_exec *e)
 	return other > all / WORTH;
 }
 
-/* Limit a measured rate to those that annex_system_check() accepts. */
+/* Limit a measured rate to the range that annex_system_check() accepts. */
 static double known(double rate)
 {
 	rate = rate > 0 ? rate : SLOW;
@@ -467,7 +466,7 @@ static int plan_anew(struct annex_exec *e, bool seen)
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
 	int err;
 
-	/* Counts and capacities are those of the space, also with the options' system. */
+	/* Use the counts and capacities of the space, also with the options' system. */
 	sys.gpus = 1;
 	sys.strict = sys.frees = true; /* a program's own kernels, and its own tensors */
 	sys.ssds = e->space->opts.n_stores;

@@ -172,7 +172,7 @@ struct link_worker {
  * @turn: picks the worker of the next transfer.
  * @rate: rate limits in and out, in bytes per second; 0: no limit.
  * @free_at: time at which the last transfer will have passed at that rate, in ns.
- * @depth: most transfers in flight, not counting those that programs wait for.
+ * @depth: most transfers in flight, not counting transfers that programs wait for.
  * @most: most pages of one transfer.
  * @flying: transfers in flight, by kind.
  * @vtime: by kind, bytes served to the space whose transfer began last (start-time fair queueing).

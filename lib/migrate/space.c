@@ -155,8 +155,8 @@ static void pin(struct annex_space *s, unsigned int tier, void *arena, uint64_t 
 			  annex_tier_name(tier), annex_last_error());
 }
 
-/* Start the threads that copy between the device tier and @tier; those of the device tier make
- * pages. */
+/* Start the threads that copy between the device tier and @tier, or make pages of the device
+ * tier. */
 static int start_link(struct annex_space *s, unsigned int tier, double rate)
 {
 	struct link *link = &s->copies[tier];

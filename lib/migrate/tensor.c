@@ -220,7 +220,7 @@ static struct tensor *new_entry(struct annex_space *s)
 	return &s->tensors[s->n_tensors++];
 }
 
-/* Allocate addresses, if necessary those of kept tensors. */
+/* Allocate addresses, if necessary by dropping kept tensors. */
 static bool take_addresses(struct annex_space *s, uint32_t n, uint32_t *first)
 {
 	while (!annex_runs_take_all(&s->addresses, n, first))

@@ -191,7 +191,7 @@ int annex_uses_take(struct annex_exec *e, const struct annex_exec_use *uses, uns
 	return err ? err : bring(e, uses, n, most, false);
 }
 
-/* Whether the kernel's tensors fit, without those that it has allocated and freed. */
+/* Whether the kernel's tensors fit, without tensors that it has allocated and freed. */
 static int fit_now(const struct annex_exec *e)
 {
 	uint64_t bytes = 0;
