@@ -82,12 +82,12 @@ $(REACHED): $(OUT)/reached/%: $(TOOL_OBJ) $(OUT)/whole.a
 		$(filter-out $(call not_reached,$*),$(TOOL_OBJ)) $(OUT)/whole.a
 # What annex.offload reaches, by the names of functions in its files.
 reached: $(OUT)/reached/torch
-$(OUT)/reached/torch: $(wildcard tools/python/annex/*.[ch]pp tools/python/annex/*.py) \
-		$(OUT)/whole.a
+torch_files := $(wildcard tools/python/annex/*.[ch]pp tools/python/annex/*.py tests/torch/*.py)
+$(OUT)/reached/torch: $(torch_files) $(OUT)/whole.a
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LD) -o $@ -e 0 --unresolved-symbols=ignore-all $$(grep -ohE 'annex_[a-z0-9_]+' \
-		$(filter tools/%,$^) | sort -u | sed 's/^/-u /') $(OUT)/whole.a
+		$(torch_files) | sort -u | sed 's/^/-u /') $(OUT)/whole.a
 # Files of other folders that a part reads are named in it.
 read_by = $(wildcard $(shell grep -oE '(docs|lib|tests|tools)/[a-z0-9_./]*[a-z0-9]' \
 	$(part_file)))
