@@ -85,7 +85,7 @@ upgrade()
 	# shellcheck disable=SC2016 # the shell in there expands it
 	in_root sh -ec 'cd /made/1; mkdir up; for deb in $(ls ./*.deb | grep -v dbgsym); do
 		dpkg-deb -R $deb up/x
-		sed -i "s/^Version: .*/&+1/; s/(= $0)/(= $0+1)/" up/x/DEBIAN/control
+		sed -i "s/^Version: .*/&+1/; s/(= $0)/(= $0+1)/g" up/x/DEBIAN/control
 		dpkg-deb --root-owner-group -b up/x up/$deb; rm -r up/x; done
 		apt-get -qq -y --no-install-recommends install ./up/*.deb' "$version"
 }

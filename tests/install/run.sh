@@ -253,7 +253,7 @@ man_pages()
 	local page name bad=0
 	# shellcheck disable=SC2015
 	groff -man -ww -z -Tutf8 "$tree"/share/man/man?/* 2>&1 | grep . && bad=1
-	for page in annex annex-bind annex-graph-bfs annex-fs-mount; do
+	for page in annex annex-models annex-bind annex-graph-bfs annex-fs-mount; do
 		[ -s "$tree/share/man/man1/$page.1" ] || { echo "$page(1)"; bad=1; }
 	done
 	for page in include/annex/*.h include/annex/models/*.h; do
