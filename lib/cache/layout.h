@@ -7,15 +7,6 @@
 
 #include "cache.h"
 
-/**
- * annex_layout_fits() - Check that the backing data of @c lies within devices of these sizes.
- * @bytes: of each device.
- * @size: what the caller asked for; 0: all there is.
- *
- * Sets @c->size. Return: 0 or -ERANGE.
- */
-int annex_layout_fits(struct annex_cache *c, const uint64_t *bytes, uint64_t size);
-
 /* The device that holds a line; on replicas, all do. */
 static inline uint32_t annex_line_leaf(const struct annex_cache *c, uint64_t line)
 {
