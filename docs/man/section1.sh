@@ -38,5 +38,5 @@ page()
 }
 
 page annex "work on data larger than memory, straight from storage" "annex_uri(7)"
-# annex-models has all commands of annex, and those of the models.
+# annex-models has all commands of annex and of the models.
 ln -sf annex.1 "$dir/annex-models.1"
