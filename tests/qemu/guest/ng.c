@@ -21,7 +21,7 @@
 #include "tests/unit/random.h"
 
 #define AREA (4u << 20) /* bytes of the disk that are worked on */
-#define ROUNDS 150
+#define ROUNDS 60
 #define PAGE 4096u
 
 static uint64_t seed;

@@ -27,7 +27,7 @@
 #define WORDS (DATA / 8)
 #define THREADS 4u
 #define OWN (WORDS / THREADS) /* words of each thread */
-#define OPS 1500u
+#define OPS 500u
 #define RESETS 3
 #define BLOCKS 32u
 #define LATE_LIMIT_MS 40000u

@@ -210,7 +210,7 @@ static void random_machine(const struct annex_trace *t, uint64_t unit, struct an
 static void random_small_traces(void)
 {
 	seed = random_seed("policies");
-	for (int round = 0; round < 300; round++) {
+	for (int round = 0; round < 100; round++) {
 		uint32_t n = random_below(&seed, 20);
 		struct annex_trace *t =
 			round % 2 ? random_kernels(&seed, n, 1 + random_below(&seed, 40), 100 * MIB,
@@ -230,7 +230,7 @@ static void random_small_traces(void)
 static void synthetic_training(void)
 {
 	seed = random_seed("synthetic");
-	for (int round = 0; round < 8; round++) {
+	for (int round = 0; round < 4; round++) {
 		struct annex_trace_spec spec = {.model = "synthetic",
 						.kernels = 30 + random_below(&seed, 500),
 						.seed = random_next(&seed),
