@@ -6,7 +6,6 @@
 #include "tools/common/commands.h"
 
 const struct cli_command tool_commands[] = {
-	{"graph", cmd_graph, "make graphs, import them, and search them on storage"},
 	{"vadd", cmd_vadd, "add two vectors on storage into a third"},
 	{"copy", cmd_copy, "write a file's image to devices, striped or replicated"},
 	{"verify", cmd_verify, "write patterns to a device and check that they come back"},

@@ -73,10 +73,9 @@ uri=ng:$far_node
 file="file:$far_disk?direct=1"
 claim "random commands agree with a model, and with the block device" ng agree "$uri" $far_disk
 claim "annex verify" annex verify "$file" --overwrite --bytes 4M
-claim "a graph is generated" annex graph gen kron --scale 10 -o graph.csr
-claim "it is copied there" annex copy graph.csr "$uri" --overwrite
-claim "it is searched, and verified" annex graph bfs graph.csr --device "$uri" --verify
-claim "and by the block device" annex graph bfs graph.csr --device "$file&readonly=1" --verify
+claim "vectors are made" vectors
+claim "their sum is written there through a cache, and verified" sum "$uri"
+claim "and to the block device" sum "$file"
 claim "a network is trained in a space there, as in plain memory" \
 	train 8 256 32 6 "$uri" 1200000
 
