@@ -66,7 +66,7 @@ struct annex_cache_opts {
 /**
  * struct annex_cache_stats - Counters since creation.
  * @hits: probes that found their line cached: one for equal members of a group, but one for each
- *	element that annex_array_gather() finds cached, since gathering takes no pins.
+ *	element that annex_array_gather() finds cached, since it takes no pins for these.
  * @misses: probes that had to read their line, or to wait while another thread read it.
  * @prefetches: lines read by annex_cache_prefetch().
  * @evictions: valid lines evicted.
@@ -221,7 +221,7 @@ int64_t annex_cache_prefetch(struct annex_cache *c, const struct annex_range *ra
 int annex_cache_flush(struct annex_cache *c, uint64_t offset, uint64_t len);
 
 /**
- * annex_cache_get_stats() - Read the counters, which is not one atomic snapshot.
+ * annex_cache_get_stats() - Read the counters. They are not an atomic snapshot.
  * @c: the cache.
  * @out: the counters.
  */

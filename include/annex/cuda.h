@@ -60,8 +60,8 @@ extern "C" {
  *	access that memory.
  * @frames: memory of the GPU for spaces (annex/mem.h) that use it as their device tier. Not NULL.
  *
- * Functions return 0 or a negative errno, set by annex_gpu_memory_fail(). They are called by one
- * host thread at a time, except functions of @copier and @frames.
+ * Functions return 0 or a negative errno, and give the reason to annex_gpu_memory_fail(). They are
+ * called by one host thread at a time, except functions of @copier and @frames.
  */
 struct annex_gpu_memory {
 	const char *name;

@@ -58,7 +58,8 @@ enum annex_place {
  * @alone: a single thread submits commands and waits for them. Completions are noticed when that
  *	thread polls or enters the kernel; other threads see them no earlier. This saves an
  *	interrupt for each command, which in virtual machines is a fifth of the time. Same as
- *	serve=alone (IORING_SETUP_COOP_TASKRUN of io_uring); ignored by devices without io_uring.
+ *	serve=alone (IORING_SETUP_COOP_TASKRUN), unless the URI has serve=; no effect on devices
+ *	without io_uring.
  */
 struct annex_dev_opts {
 	uint32_t queues;
@@ -107,7 +108,7 @@ unsigned int annex_dev_traits(const char *uri);
  * Return: 0 or a negative errno; annex_last_error() says why. -EINVAL: bad URI or option;
  * -EPROTONOSUPPORT: unknown scheme; -ENOENT, -EACCES, -EISDIR ...: from the file behind it;
  * -EPERM, -ENOSYS: io_uring is not available (ng: and nvme: require it);
- * -EBUSY: readonly=1, and another device has claimed blocks for writing;
+ * -EBUSY: readonly=1, and another handle has claimed blocks for writing;
  * -ETIMEDOUT: the controller did not become ready; -ENODEV, -EIO: the controller failed, or lacks a
  * required feature; -ENOMEM.
  */

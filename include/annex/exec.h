@@ -43,11 +43,12 @@ struct annex_exec;
  *	the first iteration, whose plan then serves the next iteration up to the optimizer's
  *	kernels. A later kind gets a plan when an iteration equals one of the last 16 kinds.
  * @drift: ratio of measured to planned kernel time above which the executor replans (default 1.3;
- *	must be greater than 1). It replans after three consecutive iterations in which kernels ran
- *	slower than @drift times, or faster than 1/@drift times, the time in the plan, if the
- *	differences add up to more than 10 % of the planned time of all kernels. For a plan made
- *	from a kind that had occurred once, its second occurrence suffices. A kernel's time runs
- *	from its start to the start of the next kernel, excluding time spent in this library.
+ *	must be greater than 1). It replans after three consecutive iterations of a kind in which
+ *	kernels ran longer than @drift times, or shorter than 1/@drift times, the time in the plan,
+ *	if the differences add up to more than 10 % of the planned time of all kernels. For a plan
+ *	made from a kind that had occurred once, a second occurrence with shorter times suffices. A
+ *	kernel's time runs from its start to the start of the next kernel, excluding time spent in
+ *	this library.
  * @system: rates of the links and costs of faults, copied; its sizes are ignored. NULL: the rates
  *	measured while iterations are recorded.
  * @timeout_ms: time limit for bringing in all tensors of a kernel, in milliseconds (default 60000).

@@ -26,7 +26,9 @@ extern "C" {
  *	No access to any of these addresses may be in flight. After an error no frame is mapped at
  *	these addresses or at those in from. The call may wait for running kernels, so these must
  *	not wait for calls on the space.
- * @bare: unmap and free n consecutive frames from at on. The rules of @back apply.
+ * @bare: unmap and free n consecutive frames from at on. As for @back, no access to them may be in
+ *	flight, and the call may wait for running kernels. After an error some of the frames may
+ *	still be mapped.
  * @idle: note that n frames from at on are unused until @back or @bare names them. It does not
  *	wait. May be NULL.
  * @put: copy to addresses with frames. It returns when the copy is done, and does not wait for
@@ -41,8 +43,8 @@ extern "C" {
  * @pin: pin host memory, in whole pages, so that copies from and to it run at full speed.
  * @unpin: undo @pin.
  *
- * Functions return 0 or a negative errno, set by annex_gpu_memory_fail(). Any thread may call them,
- * several at once for different addresses.
+ * Functions return 0 or a negative errno, and give the reason to annex_gpu_memory_fail(). Any
+ * thread may call them, several at once for different addresses.
  */
 struct annex_frames {
 	const char *name;

@@ -297,9 +297,9 @@ struct annex_gpu_span {
  *
  * Lanes that request the same line in one call pin it together, get the same result, and must end
  * the span together. A warp should pin few lines at once: if all slots are pinned, a lane that
- * needs another line waits. Lanes with different lines may not return before all of them have their
- * line, so a warp should call this for one line after the other, each time with all lanes that need
- * it.
+ * needs another line waits. Lanes with different lines may all have to wait until each of them has
+ * its line, so a warp should call this for one line after the other, each time with all lanes that
+ * need it.
  *
  * Return: as annex_gpu_get(). Unpin with annex_gpu_span_end().
  */

@@ -279,7 +279,10 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 	if (pages <= 2)
 		return;
 	sqe->dptr[1] = annex_io_addr(limits, list_addr);
-	/* If the controller assumes larger blocks, it finds an invalid page, and no stale one. */
+	/*
+	 * If the controller's blocks are larger than the caller assumed, it finds an invalid page
+	 * here, not a stale one.
+	 */
 	list[k] = 0;
 }
 

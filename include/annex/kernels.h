@@ -369,7 +369,7 @@ struct annex_ndp_edges {
  * @k: the kernels.
  * @edges: the graph.
  * @distance: distance of each of less than 2^30 vertices: 0 for the source, ANNEX_NDP_FAR if no
- *	path is known yet. Larger sums do not count as paths.
+ *	path is known yet. Sums of ANNEX_NDP_FAR or more do not count as paths.
  * @changed: set to whether a distance decreased. If none did, all distances are final. The number
  *	of rounds until then depends on the order in which the device takes the edges.
  *

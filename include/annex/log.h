@@ -43,8 +43,8 @@ typedef void (*annex_log_fn)(void *ctx, enum annex_log_level level, const char *
  * @fn: the callback; NULL drops every line (the default).
  * @ctx: passed to it.
  *
- * Call it while no other thread is inside the library, and before opening objects with threads of
- * their own.
+ * Call it while no other thread is inside the library and no object with threads of its own is
+ * open.
  */
 void annex_set_log(annex_log_fn fn, void *ctx);
 

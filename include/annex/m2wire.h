@@ -240,7 +240,7 @@ struct annex_m2_message {
  * @kernels: number of registered kernels.
  * @maps: number of mappings.
  * @mapped: bytes of its mappings.
- * @calls: calls that were carried out.
+ * @calls: calls that were accepted, whatever their answer.
  * @launches: launches of its registered kernels.
  * @torn: calls with a wrong checksum.
  * @lost: calls whose number was neither the last one nor the next.

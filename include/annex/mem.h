@@ -125,8 +125,9 @@ struct annex_space_opts {
  *
  * Handling the kernel's own page faults requires CAP_SYS_PTRACE or vm.unprivileged_userfaultfd.
  * Without it, a system call fails with EFAULT if it gets an address whose bytes are not in the
- * device tier: hold the tensor and prefetch it first. A system call that writes to resident bytes
- * that are not held fails likewise, because first writes are tracked by page faults.
+ * device tier: hold the tensor, prefetch it, and wait for the move first. A system call that writes
+ * to resident bytes that are not held fails likewise, because first writes are tracked by page
+ * faults.
  *
  * If userfaultfd(2) is refused, as in most containers, a SIGSEGV handler takes its place. It is
  * slower, and system calls fail in the same way. The handler is installed while such a space exists
@@ -139,12 +140,13 @@ struct annex_space_opts {
  * operation has ended: data that arrives while a page is being evicted would be lost.
  *
  * In a GPU's memory (the frames of the options) tensors have GPU addresses, and accesses cannot be
- * observed. So each tensor of a kernel, also a new one, must be held and prefetched before the
- * launch, and the hold released after the kernel's end. annex_exec_before() and annex_exec_after()
- * do that, and annex_exec_before_on() for kernels that are launched ahead. Held tensors count as
- * dirty, except those declared as read only (annex/exec.h). The device tier consists of frames of
- * the GPU, usually of 2 MiB, which tensors share; whole frames are charged. Transfers to and from
- * storage pass bounce buffers (bounced in struct annex_space_stats).
+ * observed. So each tensor of a kernel, also a new one, must be held, then prefetched, and the
+ * prefetch waited for (annex_move_wait()) before the launch, and the hold released after the
+ * kernel's end. annex_exec_before() and annex_exec_after() do that, and annex_exec_before_on() for
+ * kernels that are launched ahead. Held tensors count as dirty, except those declared as read only
+ * (annex/exec.h). The device tier consists of frames of the GPU, usually of 2 MiB, which tensors
+ * share; whole frames are charged. Transfers to and from storage pass bounce buffers (bounced in
+ * struct annex_space_stats).
  *
  * Return: 0; -EINVAL (an option); -EOPNOTSUPP (this kernel's userfaultfd lacks a feature); -ENOSPC
  * (the range is full); -ENOMEM; -EMFILE (also for more than 64 spaces that use signals); -EAGAIN
@@ -156,8 +158,8 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
  * annex_space_destroy() - Wait for transfers in flight, and free the space with its tensors.
  * @s: the space; NULL is allowed.
  *
- * No other thread may use the space or access its tensors. All moves must have ended
- * (annex_move_wait()) or be forgotten.
+ * No other thread may use the space or access its tensors. Every move must have been waited for
+ * (annex_move_wait()) or forgotten (annex_move_forget()).
  */
 void annex_space_destroy(struct annex_space *s);
 

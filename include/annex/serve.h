@@ -31,8 +31,8 @@ struct annex_server;
  *	daemon ends.
  * @mode: file mode of the socket (default 0666: parts have permissions of their own).
  * @clients: most clients at once (default and maximum ANNEX_SERVE_CLIENTS).
- * @memory: bytes that the daemon maps for each client, in addition to its region (default 1 GiB).
- *	Data in other memory is copied.
+ * @memory: most bytes that the daemon maps for each client, in addition to its region (default
+ *	1 GiB). Data in other memory is copied.
  */
 struct annex_serve_opts {
 	const char *path;

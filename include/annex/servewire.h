@@ -102,10 +102,10 @@ struct annex_serve_message {
  * @rate: limit for all of its clients together in bytes per second, at least
  *	ANNEX_SERVE_RATE_LEAST; 0: no limit.
  * @clients: number of processes that have it open.
- * @commands: number of commands since the daemon began.
- * @moved: bytes that these commands read and wrote.
+ * @commands: number of commands since the daemon began, without rejected ones.
+ * @moved: bytes that these commands were to read and write.
  * @copied: of these, bytes copied through the arena.
- * @failed: number of commands that ended with an error.
+ * @failed: number of commands that ended with an error or were rejected.
  */
 struct annex_serve_part {
 	char name[ANNEX_SERVE_NAME];

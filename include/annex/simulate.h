@@ -46,9 +46,10 @@ struct annex_sim_sample {
  * struct annex_sim_result - The last iteration. Times are in seconds.
  * @ideal: sum of the times of its kernels, with their noise; of several GPUs, the largest sum.
  * @iteration: time of the iteration, on the GPU that took longest.
- * @stalled: time that kernels of that GPU waited for data.
+ * @stalled: time that kernels of that GPU took beyond their own (waits for data or memory, page
+ *	faults), and the wait for the last steps of the iteration.
  * @overlapped: time in which links of that GPU moved data while a kernel ran without waiting.
- * @stalled_kernels: number of kernels of that GPU that waited.
+ * @stalled_kernels: number of kernels of that GPU that took longer than their own time.
  * @iterations: number of iterations that were run.
  * @steady: all bytes are where they were an iteration before, and the iteration took as long. With
  *	reclaim, where iterations differ slightly: the means of the last four iterations and of the
@@ -80,7 +81,8 @@ struct annex_sim_result {
  * @iterations: number of iterations to run, of which the last is reported; 0: until they are
  *	steady.
  * @limit: limit of an iteration in seconds; a longer one ends the simulation with -ETIME, except
- *	the first iteration, which begins with empty memories. 0: no limit.
+ *	the first iteration. In that one each tensor begins where the plan's steps would leave it if
+ *	they took no time; with ANNEX_PLAN_RECLAIM, global tensors begin below the GPU. 0: no limit.
  * @noise: relative noise of kernel times: each time is multiplied by a random factor within
  *	1 +- @noise, drawn for each iteration.
  * @seed: seed of @noise.

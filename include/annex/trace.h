@@ -56,8 +56,8 @@ enum annex_tensor_role {
  * @name: for messages; may be NULL.
  * @bytes: size, at least 1.
  * @birth: kernel before which a tensor that is not global is allocated; ANNEX_KERNEL_NONE: before
- *	its first use (an equal number is replaced by ANNEX_KERNEL_NONE). No use may be outside of
- *	birth and death. A tensor without uses has both or neither.
+ *	its first use (a number equal to the first use is stored as ANNEX_KERNEL_NONE). No use may
+ *	be outside of birth and death. A tensor without uses has both or neither.
  * @death: kernel after which it is freed; ANNEX_KERNEL_NONE: after its last use, likewise.
  * @role: enum annex_tensor_role.
  * @global: the tensor lives across iterations.

@@ -20,7 +20,7 @@ extern "C" {
 /**
  * struct annex_period - An inactive period of a tensor.
  * @tensor: the tensor.
- * @from: the kernel after its last use (n_kernels if that was the last kernel).
+ * @from: the kernel after the use that precedes the period (n_kernels if that was the last kernel).
  * @to: the kernel that uses it next; @to <= @from if the period wraps into the next iteration.
  * @ns: length in nanoseconds, without stalls.
  * @wraps: the period continues in the next iteration.

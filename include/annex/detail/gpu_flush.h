@@ -17,7 +17,7 @@ struct annex_gpu_flush {
 	uint64_t n;
 	uint64_t deadline;
 	uint32_t slot;
-	bool sent; /* the write of the line's dirty bytes was sent */
+	bool sent; /* the write-back of the data that was dirty at the beginning has begun */
 	int err;
 };
 

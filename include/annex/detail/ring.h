@@ -417,9 +417,9 @@ static inline ANNEX_HD void annex_qp_untake(struct annex_qp *qp, const uint16_t 
 
 /*
  * Enter the queue and take 1 to @want command identifiers. On success the caller is inside the
- * gate and goes on with annex_qp_enqueue(). Identifiers are taken in no order, which is fast, until
- * a thread has waited for ANNEX_QP_PATIENCE rounds and gets priority. Return: number of
- * identifiers, or an error of annex_qp_submit().
+ * gate and goes on with annex_qp_enqueue(). Free identifiers go to any thread that asks, without a
+ * queue, until a thread has waited for ANNEX_QP_PATIENCE rounds and gets priority. Return: number
+ * of identifiers, or an error of annex_qp_submit().
  */
 static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, uint16_t *cids,
 					    uint64_t deadline)
@@ -461,9 +461,9 @@ static inline ANNEX_HD int annex_qp_reserve(struct annex_qp *qp, uint32_t want, 
 }
 
 /*
- * Wait until the entry at @p is free for its turn, which it is at the end of a head movement in
- * progress, so help with completions meanwhile. Return: false if the queue left the live state,
- * also because the turn did not come within the stall limit.
+ * Wait until the entry at @p is free for its turn. A head movement in progress frees it, so help
+ * with completions meanwhile. Return: false if the queue left the live state, which it also does if
+ * the turn does not come within the stall limit.
  */
 static inline ANNEX_HD bool annex_qp_wait_turn(struct annex_qp *qp, const struct annex_pos *p)
 {

@@ -34,8 +34,9 @@ struct annex_cxlport;
  * @ANNEX_CXLPORT_DYNAMIC: 256 bytes to 1 KiB from the line of each load on: more while the endpoint
  *	reports a light load, less while the load is moderate, none after a severe load until it is
  *	light again.
- * @ANNEX_CXLPORT_WINDOW: the same number of bytes around the load. More requests in flight reduce
- *	the part before the load, more waiting loads the part after it.
+ * @ANNEX_CXLPORT_WINDOW: a window that extends by that number of bytes before the load, and equally
+ *	far after it. Each request in it that is in the memory queue shortens the part before the
+ *	load by a line, each that waits in the SR queue the part after it.
  */
 enum annex_cxlport_reads {
 	ANNEX_CXLPORT_PLAIN,

@@ -7,10 +7,10 @@
  *	cxlssd:?size=64M	in memory of the process
  *
  *	size=BYTES	capacity for the host; optional if the file exists
- *	media=NAME	latencies: optane, znand (default), ull, slc, nand, or a file with a / in
- *			its name
- *	media_percent=N	scale all latencies to this percentage, default 100
- *	erase_percent=N	scale the latency of an erase in addition, default 100
+ *	media=NAME	times of the flash: optane, znand (default), ull, slc, nand, or a file with
+ *			a / in its name
+ *	media_percent=N	scale the times of the flash, not of DRAM, to this percentage, default 100
+ *	erase_percent=N	scale the time of an erase in addition, default 100
  *	channels=, dies=, planes=, pages=, page=
  *			geometry: 8 x 1 x 1 planes, blocks of 256 pages of 4096 bytes
  *	spare=PERCENT	flash beyond size, default 7

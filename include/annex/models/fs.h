@@ -44,7 +44,7 @@ struct annex_fs;
 #define ANNEX_FS_BLOCK 4096u
 #define ANNEX_FS_NAME 255u      /* most bytes of a name */
 #define ANNEX_FS_WRITE 1048576u /* most bytes of an atomic write */
-#define ANNEX_FS_XATTRS 3840u   /* bytes of a file's extended attributes, plus 3 for each */
+#define ANNEX_FS_XATTRS 3840u   /* most bytes of a file's xattrs: names, values, 3 for each */
 
 /**
  * enum annex_fs_design - Design of a file system.
@@ -140,7 +140,7 @@ int annex_fs_unmount(struct annex_fs *fs);
 /**
  * struct annex_fs_attr - A file's attributes. Times are nanoseconds since 1970.
  * @ino: number of its inode.
- * @generation: generation of the inode.
+ * @generation: distinguishes successive files with the same inode number.
  * @mode: type and permissions, as in struct stat.
  * @nlink: number of names; of a directory 2 plus the number of its subdirectories.
  * @uid: owner.

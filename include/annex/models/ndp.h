@@ -30,8 +30,8 @@ struct annex_ndp;
  * @piece: bytes of the pool region for one micro-thread, 32 or 64 (default 32).
  * @scratchpad: bytes of a unit's scratchpad (default 128 KiB).
  * @running: most kernel instances at once (default 48). Up to half of these, and of @waiting, are
- *	reserved for processes without an instance: the first launch of a process may wait, but is
- *	never rejected.
+ *	reserved for processes without an instance: a launch of a process without another launch in
+ *	progress may wait, but is never rejected for lack of room.
  * @waiting: most waiting launches (default 64).
  * @budget: most instructions of a kernel instance (default 100 billion).
  * @deadline_ms: time limit of an instance in milliseconds (default 30000).
