@@ -26,9 +26,8 @@ extern "C" {
  *	No access to any of these addresses may be in flight. After an error no frame is mapped at
  *	these addresses or at those in from. The call may wait for running kernels, so these must
  *	not wait for calls on the space.
- * @bare: unmap and free n consecutive frames from at on. As for @back, no access to them may be in
- *	flight, and the call may wait for running kernels. After an error some of the frames may
- *	still be mapped.
+ * @bare: unmap and free the frame at at. As for @back, no access to it may be in flight, and the
+ *	call may wait for running kernels. After an error the frame is still mapped.
  * @idle: note that n frames from at on are unused until @back or @bare names them. It does not
  *	wait. May be NULL.
  * @put: copy to addresses with frames. It returns when the copy is done, and does not wait for
@@ -52,7 +51,7 @@ struct annex_frames {
 	int (*reserve)(void *ctx, uint64_t bytes, void **base);
 	void (*release)(void *ctx, void *base, uint64_t bytes);
 	int (*back)(void *ctx, void *at, uint32_t n, void *const *from);
-	int (*bare)(void *ctx, void *at, uint32_t n);
+	int (*bare)(void *ctx, void *at);
 	void (*idle)(void *ctx, void *at, uint32_t n);
 	int (*put)(void *ctx, void *to, const void *from, size_t bytes);
 	int (*get)(void *ctx, void *to, const void *from, size_t bytes);

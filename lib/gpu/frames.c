@@ -46,10 +46,10 @@ static int map(void *at, uint32_t n, int prot)
 	return p == MAP_FAILED ? annex_fail(-errno, "host: a frame: %m") : 0;
 }
 
-static int bare(void *ctx, void *at, uint32_t n)
+static int bare(void *ctx, void *at)
 {
 	(void)ctx;
-	return map(at, n, PROT_NONE);
+	return map(at, 1, PROT_NONE);
 }
 
 /* A frame that idles can be used again where it is; elsewhere a new one is as good. */
@@ -70,9 +70,9 @@ static int back(void *ctx, void *at, uint32_t n, void *const *from)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (from[i] && (err || from[i] != (char *)at + (size_t)i * FRAME))
-			bare(ctx, from[i], 1);
+			bare(ctx, from[i]);
 	if (err)
-		bare(ctx, at, n);
+		map(at, n, PROT_NONE);
 	return err;
 }
 

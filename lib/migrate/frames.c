@@ -96,10 +96,10 @@ int annex_frames_start(struct annex_space *s)
 	return 0;
 }
 
-static int bare(struct annex_space *s, uint32_t first, uint32_t n)
+static int bare(struct annex_space *s, uint32_t i)
 {
 	const struct annex_frames *f = s->opts.frames;
-	int err = f->bare(f->ctx, frame_address(s, first), n);
+	int err = f->bare(f->ctx, frame_address(s, i));
 
 	if (err)
 		annex_log(ANNEX_LOG_WARNING, "space: %s: memory is not given back: %s", f->name,
@@ -114,7 +114,7 @@ void annex_frames_stop(struct annex_space *s)
 
 	for (uint32_t i = 0; s->base && i < t->n; i++)
 		if (t->of[i].state != NONE)
-			bare(s, i, 1);
+			bare(s, i);
 	if (s->base)
 		f->release(f->ctx, s->base, s->opts.size);
 	pthread_cond_destroy(&t->changed);
@@ -322,39 +322,22 @@ bool annex_frames_exceed(struct annex_space *s)
 	return exceed;
 }
 
-/* Claim idle neighbours for @run, to free them. */
-static bool claim_idle(struct frame_table *t, bool all, struct run *run)
-{
-	if (!t->idle || (!all && t->backed <= most(t)))
-		return false;
-	run->first = take_idle(t);
-	run->n = 1;
-	for (uint32_t i = run->first + 1; i < t->n && t->of[i].state == IDLE && run->n < BATCH &&
-					  (all || t->backed - run->n > most(t));
-	     i++) {
-		t->of[i].state = CHANGES;
-		t->idle--;
-		run->n++;
-	}
-	return true;
-}
-
 void annex_frames_trim(struct annex_space *s, bool all)
 {
 	struct frame_table *t = s->frames;
-	struct run run;
 	int err = 0;
 
 	pthread_mutex_lock(&t->lock);
-	while (!err && claim_idle(t, all, &run)) {
+	while (!err && t->idle && (all || t->backed > most(t))) {
+		uint32_t i = take_idle(t);
+
 		pthread_mutex_unlock(&t->lock);
-		err = bare(s, run.first, run.n);
+		err = bare(s, i);
 		pthread_mutex_lock(&t->lock);
-		/* After an error the memory stays mapped, and can be used. */
-		for (uint32_t i = run.first; i < run.first + run.n; i++)
-			t->of[i].state = err ? IDLE : NONE;
-		t->idle += err ? run.n : 0;
-		t->backed -= err ? 0 : run.n;
+		/* After an error the frame stays mapped, and can be used. */
+		t->of[i].state = err ? IDLE : NONE;
+		t->idle += err ? 1 : 0;
+		t->backed -= err ? 0 : 1;
 		pthread_cond_broadcast(&t->changed);
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -137,21 +137,14 @@ static int move(struct cuda_frames *f, char *at, void *from)
 	return err;
 }
 
-static int bare(void *ctx, void *at, uint32_t n)
+static int bare(void *ctx, void *at)
 {
 	struct cuda_frames *f = (struct cuda_frames *)ctx;
 	on_gpu here(f);
-	int err = here.err;
 
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < n; i++) {
-		CUdeviceptr ptr = (CUdeviceptr)at + i * f->ops.bytes;
-		int rc = check(f->unmap(ptr, f->ops.bytes), "CUDA: a frame stays mapped");
-
-		err = err ? err : rc;
-	}
-	return err;
+	return here.err ? here.err
+			: check(f->unmap((CUdeviceptr)at, f->ops.bytes),
+				"CUDA: a frame stays mapped");
 }
 
 /* Frames that came are made usable all at once: the driver takes as long for one. */

@@ -209,12 +209,12 @@ static bool take_some(uint32_t *left, uint32_t n)
 	return had >= n;
 }
 
-static int scarce_bare(void *ctx, void *at, uint32_t n)
+static int scarce_bare(void *ctx, void *at)
 {
 	struct bad_gpu *bad = ctx;
 
-	annex_atomic_add(&bad->left, n, ANNEX_RELAXED);
-	return host()->bare(NULL, at, n);
+	annex_atomic_add(&bad->left, 1, ANNEX_RELAXED);
+	return host()->bare(NULL, at);
 }
 
 /* Memory that is taken, and not given back, counts. */
@@ -228,7 +228,7 @@ static int scarce_back(void *ctx, void *at, uint32_t n, void *const *from)
 	if (!take_some(&bad->left, fresh)) {
 		for (uint32_t i = 0; i < n; i++)
 			if (from[i])
-				scarce_bare(bad, from[i], 1);
+				scarce_bare(bad, from[i]);
 		return annex_gpu_memory_fail(-ENOMEM, "bad GPU: no memory");
 	}
 	return host()->back(NULL, at, n, from);
@@ -310,6 +310,89 @@ static void wrong_copies(void)
 	mem_rig_close(&r);
 }
 
+/* A GPU that does not unmap frame @stuck, and whose driver knows which frames are mapped. */
+struct stuck_gpu {
+	struct annex_frames frames;
+	char *base, *stuck;
+	uint64_t mapped; /* a bit for each frame */
+};
+
+static int stuck_reserve(void *ctx, uint64_t bytes, void **base)
+{
+	struct stuck_gpu *gpu = ctx;
+	int err = host()->reserve(NULL, bytes, base);
+
+	gpu->base = *base;
+	return err;
+}
+
+static uint64_t stuck_bit(const struct stuck_gpu *gpu, const void *at)
+{
+	return 1ull << (uint64_t)((const char *)at - gpu->base) / FRAME;
+}
+
+static int stuck_bare(void *ctx, void *at)
+{
+	struct stuck_gpu *gpu = ctx;
+
+	if (at == gpu->stuck)
+		return annex_gpu_memory_fail(-EIO, "stuck GPU: a frame stays mapped");
+	/* Relaxed, here and below: several threads change bits of different frames. */
+	annex_atomic_and(&gpu->mapped, ~stuck_bit(gpu, at), ANNEX_RELAXED);
+	return host()->bare(NULL, at);
+}
+
+static int stuck_back(void *ctx, void *at, uint32_t n, void *const *from)
+{
+	struct stuck_gpu *gpu = ctx;
+	uint64_t mapped = annex_atomic_load(&gpu->mapped, ANNEX_RELAXED);
+	char *p = at;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++, p += FRAME) {
+		if (from[i] && !(mapped & stuck_bit(gpu, from[i])))
+			err = annex_gpu_memory_fail(-EINVAL, "stuck GPU: no frame is there");
+		if (from[i] != p && mapped & stuck_bit(gpu, p))
+			err = annex_gpu_memory_fail(-EINVAL, "stuck GPU: a frame is there");
+		if (from[i])
+			annex_atomic_and(&gpu->mapped, ~stuck_bit(gpu, from[i]), ANNEX_RELAXED);
+	}
+	for (p = at; !err && p < (char *)at + (size_t)n * FRAME; p += FRAME)
+		annex_atomic_or(&gpu->mapped, stuck_bit(gpu, p), ANNEX_RELAXED);
+	return err ? err : host()->back(NULL, at, n, from);
+}
+
+/* The others were unmapped, and are not taken for mapped ones. */
+static void one_stays_mapped(void)
+{
+	struct stuck_gpu gpu = {.frames = *host()};
+	struct annex_space_opts opts = {.device = MIB, .size = 4 * MIB, .frames = &gpu.frames};
+	struct mem_rig r;
+	char *p;
+
+	gpu.frames.reserve = stuck_reserve;
+	gpu.frames.back = stuck_back;
+	gpu.frames.bare = stuck_bare;
+	gpu.frames.ctx = &gpu;
+	mem_rig_open(&r, NULL, opts);
+	p = mem_alloc(&r, "p", MIB);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	gpu.stuck = gpu.base + ((p - gpu.base) / FRAME + 1) * FRAME;
+	annex_space_trim(r.space);
+	CU_ASSERT(annex_atomic_load(&gpu.mapped, ANNEX_RELAXED) & stuck_bit(&gpu, gpu.stuck));
+	p = mem_alloc(&r, "p", MIB);
+	CU_ASSERT_EQUAL(take(&r, p, MIB), 0);
+	CU_ASSERT_EQUAL(p[MIB - 1], 0);
+	CU_ASSERT_EQUAL(let_go(&r, p), 0);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	gpu.stuck = NULL;
+	annex_space_trim(r.space);
+	CU_ASSERT_EQUAL(annex_atomic_load(&gpu.mapped, ANNEX_RELAXED), 0);
+	mem_rig_close(&r);
+}
+
 /* A GPU whose frames and zeroes are counted, and that asks the space something meanwhile. */
 struct counting_gpu {
 	struct annex_frames frames;
@@ -339,12 +422,12 @@ static int counting_back(void *ctx, void *at, uint32_t n, void *const *from)
 	return host()->back(NULL, at, n, from);
 }
 
-static int counting_bare(void *ctx, void *at, uint32_t n)
+static int counting_bare(void *ctx, void *at)
 {
 	struct counting_gpu *gpu = ctx;
 
-	count_frames(gpu, -(int32_t)n);
-	return host()->bare(NULL, at, n);
+	count_frames(gpu, -1);
+	return host()->bare(NULL, at);
 }
 
 static int counting_zero(void *ctx, void *at, size_t bytes)
@@ -581,8 +664,8 @@ static void beside_a_twin(void)
 UNIT_SUITE(mem_frames, {"addresses stay", addresses_stay}, {"frames are shared", frames_are_shared},
 	   {"neighbours leave", neighbours_leave}, {"prefetched stays", prefetched_stays},
 	   {"held is not saved", held_is_not_saved}, {"no memory", no_memory},
-	   {"wrong copies", wrong_copies}, {"frames come together", frames_come_together},
-	   {"idle frames count", idle_frames_count},
+	   {"wrong copies", wrong_copies}, {"one stays mapped", one_stays_mapped},
+	   {"frames come together", frames_come_together}, {"idle frames count", idle_frames_count},
 	   {"written is not brought", written_is_not_brought},
 	   {"anything is not zeroed", anything_is_not_zeroed}, {"bad sizes", bad_sizes},
 	   {"beside a twin", beside_a_twin})
