@@ -17,8 +17,8 @@
 # if that is larger than 4G), MEM (of the guest), CPU (as QEMU has it), COUNTED (1: one processor,
 # each of whose instructions takes a nanosecond, whatever else the host does), SIDE (of two machines
 # on one network: far, or near, in the folder above the other's), APPEND (kernel parameters), LONG
-# (1: tests in their long form), NVME_EXTRA and DISK_EXTRA (one more option of the controllers, and
-# of the files behind them).
+# (1: tests in their long form), ALL (1: all cases of each test), NVME_EXTRA and DISK_EXTRA (one
+# more option of the controllers, and of the files behind them).
 
 tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 rmrr=$(realpath "$(dirname "${BASH_SOURCE[0]}")/rmrr.py")
@@ -228,7 +228,7 @@ machine()
 	# An emulated processor does nothing ahead of time; to defend it takes time.
 	append+=" panic=-1 oops=panic mitigations=off"
 	[ "$IOMMU" = 0 ] || append+=" iommu.strict=$([ "$IOMMU" = lazy ] && echo 0 || echo 1)"
-	append+=" LONG=${LONG:-0} ${APPEND:-} KERNEL=$KERNEL SLOW=$(slowness)"
+	append+=" LONG=${LONG:-0} ALL=${ALL:-0} ${APPEND:-} KERNEL=$KERNEL SLOW=$(slowness)"
 	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND CXL_BYTES=$CXL_BYTES"
 	append+=" NAMESPACES=${NAMESPACES:-1} SIDE=${SIDE:-} TREE=$tree BUILD=$build"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")

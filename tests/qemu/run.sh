@@ -19,12 +19,12 @@
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
 #                           bridges and a switch, with one. both: one device of both kinds
 #
-# ALL=1 in the environment: every combination, and every test on each; HALF=nvme: not those on
-# machines that have CXL memory; HALF=cxl: those alone. Lists as in -k 6.1,6.12 make a smaller
-# matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the same as the options; LONG=1
-# there: tests in their long form, where they have one; CXL_SHAPE, CXL_KIND and CPU are as in
-# machine.sh; QEMU is as in build.sh. The tests are guest/NAME.sh and programs guest/NAME.c;
-# docs/lab.md says how to write one.
+# ALL=1 in the environment: every combination, and every test on each, with all of its cases;
+# HALF=nvme: not those on machines that have CXL memory; HALF=cxl: those alone. Lists as in -k
+# 6.1,6.12 make a smaller matrix; KERNEL, IOMMU, NVME, CXL and APPEND in the environment are the
+# same as the options; LONG=1 there: tests in their long form, where they have one; CXL_SHAPE,
+# CXL_KIND and CPU are as in machine.sh; QEMU is as in build.sh. The tests are guest/NAME.sh and
+# programs guest/NAME.c; docs/lab.md says how to write one.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/qemu/build.sh

@@ -49,7 +49,7 @@ behind()
 [ -e $debug/failslab/require-start ] ||
 	skip "this kernel does not let allocations fail: make check-debug-kernels"
 
-# Also allocations that may sleep, or are for pages of user space; without messages.
+# Fail allocations that may sleep, and pages of user space, too, without messages.
 for kind in $kinds; do
 	echo 0 >"$debug/$kind"/verbose
 	[ ! -e "$debug/$kind"/ignore-gfp-wait ] || echo N >"$debug/$kind"/ignore-gfp-wait

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Random calls and mappings end nothing but the owner's own commands, also while the controller is
-# taken away and given back.
+# reset, taken away and given back.
 # machines: kernel
 # limit: 180
 # long: 360
@@ -31,6 +31,7 @@ claim "data goes to the controller and comes back as it was" place "$uri" any an
 fuzz "$address" $((100 * SLOW)) &
 pid=$!
 for i in 1 2 3 4 5; do
+	claim "the PCI core resets it" reset_outside
 	claim "it is taken away and given back" bind_again
 	claim "the next owner is at it" within 20 busy || break
 done

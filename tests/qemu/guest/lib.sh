@@ -377,6 +377,13 @@ unbind_cxl()
 	[ ! -e "/dev/annex/$1" ]
 }
 
+# reset_outside - A function level reset, behind the module's back.
+reset_outside()
+{
+	echo flr >"/sys/bus/pci/devices/$address/reset_method" &&
+		echo 1 >"/sys/bus/pci/devices/$address/reset"
+}
+
 # vectors - Two to be added.
 vectors()
 {

@@ -21,7 +21,8 @@
 #include "tests/unit/random.h"
 
 #define AREA (4u << 20) /* bytes of the disk that are worked on */
-#define ROUNDS 60
+#define ROUNDS 60       /* with ALL=1: ALL_ROUNDS */
+#define ALL_ROUNDS 150
 #define PAGE 4096u
 
 static uint64_t seed;
@@ -185,6 +186,8 @@ static void agree(struct work *w, const char *disk)
 {
 	struct annex_io large = command(ANNEX_NVM_READ, 0, (w->most + PAGE) / w->ns.block);
 	unsigned char *whole = aligned_alloc(PAGE, AREA);
+	const char *all = getenv("ALL");
+	unsigned int rounds = all && *all == '1' ? ALL_ROUNDS : ROUNDS;
 
 	w->disk = open(disk, O_RDWR | O_DIRECT | O_CLOEXEC);
 	if (w->disk < 0 || !whole)
@@ -192,7 +195,7 @@ static void agree(struct work *w, const char *disk)
 	random_fill(&seed, w->model, AREA);
 	if (pwrite(w->disk, w->model, AREA, 0) != (ssize_t)AREA)
 		die("cannot write to %s: %m", disk);
-	for (unsigned int round = 0; round < ROUNDS; round++)
+	for (unsigned int round = 0; round < rounds; round++)
 		one_round(w);
 	carry_out(w, &(struct annex_io){.opcode = ANNEX_NVM_FLUSH, .nsid = ANNEX_NSID_ALL});
 	if (pread(w->disk, whole, AREA, 0) != (ssize_t)AREA || memcmp(whole, w->model, AREA))

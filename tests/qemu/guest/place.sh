@@ -11,10 +11,10 @@ no_such_place()
 	[ $? -eq 2 ]
 }
 
-# In the gate each place once for queues and once for data, and both in the same.
+# Without ALL=1 each place once for queues and once for data, and both in the same.
 skipped()
 {
-	[ "${LONG:-0}" != 1 ] && [ "$1" != any ] && [ "$2" != any ] && [ "$1" != "$2" ]
+	[ "${ALL:-0}" != 1 ] && [ "$1" != any ] && [ "$2" != any ] && [ "$1" != "$2" ]
 }
 
 with_module

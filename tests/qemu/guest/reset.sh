@@ -42,13 +42,6 @@ longest_under()
 	[ "${heard##* }" -lt "$1" ] || { echo "$heard"; return 1; }
 }
 
-# A function level reset, behind the module's back.
-reset_outside()
-{
-	echo flr >"/sys/bus/pci/devices/$address/reset_method" &&
-		echo 1 >"/sys/bus/pci/devices/$address/reset"
-}
-
 # What befalls it, while threads read: befalls WORDS COMMAND...
 befalls()
 {

@@ -27,7 +27,8 @@
 #define WORDS (DATA / 8)
 #define THREADS 4u
 #define OWN (WORDS / THREADS) /* words of each thread */
-#define OPS 500u
+#define OPS 500u              /* with ALL=1: ALL_OPS */
+#define ALL_OPS 1500u
 #define RESETS 3
 #define BLOCKS 32u
 #define LATE_LIMIT_MS 40000u
@@ -197,7 +198,9 @@ static void set(struct thread *t, uint64_t i)
 static void *work_on(void *arg)
 {
 	struct thread *t = arg;
-	uint64_t first = (uint64_t)t->number * OWN, n = t->fill ? OWN : OPS;
+	const char *all = getenv("ALL");
+	uint64_t ops = all && *all == '1' ? ALL_OPS : OPS;
+	uint64_t first = (uint64_t)t->number * OWN, n = t->fill ? OWN : ops;
 
 	for (uint64_t k = 0; k < n && !t->err; k++) {
 		uint64_t i = first + (t->fill ? k : random_next(&t->seed) % OWN), got = 0;
