@@ -11,8 +11,8 @@
  * Every structure begins with its own size, and grows at its end. Members that an older caller does
  * not have are zero. Members that the module does not know must be zero (-E2BIG). Unknown flags and
  * nonzero reserved fields are -EINVAL. If a controller was removed, or failed a reset, every call
- * returns -ENODEV, and poll() reports POLLHUP. If its IOMMU domain was made lazy meanwhile, calls
- * that give it memory or queues return -EPERM.
+ * but ANNEX_IOC_STATE returns -ENODEV, and poll() reports POLLHUP. If its IOMMU domain was made
+ * lazy meanwhile, calls that give it memory or queues return -EPERM.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H
@@ -318,7 +318,7 @@ struct annex_ioc_hdm_info {
  * @base: out: host physical address.
  *
  * -EBUSY: the device has a range with other parameters, or one that is still ending; another driver
- * owns the decoders, or has committed them out of order; a conflicting memory type of addresses.
+ * owns the decoders; they were committed out of order; a conflicting memory type of addresses.
  * -ENOSPC: no window with room, no free decoder, not enough memory. -EOPNOTSUPP: no window for
  * these devices in this order, or for this kind of memory; a bridge or switch without decoders; CPU
  * caches cannot be flushed, and the module's allow_stale_caches is not set. -EPERM: firmware has

@@ -106,7 +106,7 @@ void annex_media_fetch(struct annex_media *media);
 void annex_media_ask(struct annex_media *media);
 /* annex_media_watch() - Poll a device without interrupts while @wait has waiters. */
 void annex_media_watch(struct annex_media *media);
-/* annex_media_count() - Fetch, and count the records of each log so far. */
+/* annex_media_count() - Copy the numbers of records of each log that were fetched so far. */
 void annex_media_count(struct annex_media *media, u64 logged[CXL_EVENT_LOGS]);
 /* annex_media_begin() - Start a reader after the records so far. */
 void annex_media_begin(struct annex_media *media, struct annex_reader *reader);

@@ -52,10 +52,10 @@ static int user_release(struct inode *inode, struct file *file)
 	struct annex_user *user = file->private_data;
 	struct annex_hdm *hdm = user->hdm;
 
-	if (user->range)
+	if (user->range) {
 		annex_page_leave(user->range, user);
-	if (user->range)
 		annex_range_leave(user->range);
+	}
 	annex_ranges_lock();
 	hdm->users--;
 	annex_ranges_unlock();

@@ -58,6 +58,7 @@ void annex_owner_evict(struct annex_ctrl *ctrl)
 
 void annex_owner_pause(struct annex_ctrl *ctrl)
 {
+	device_lock_assert(&ctrl->pdev->dev);
 	mutex_lock(&ctrl->lock);
 	WRITE_ONCE(ctrl->paused, true);
 	if (!ctrl->gone)
@@ -75,6 +76,7 @@ static void owner_bring_up(struct annex_ctrl *ctrl)
 
 void annex_owner_resume(struct annex_ctrl *ctrl)
 {
+	device_lock_assert(&ctrl->pdev->dev);
 	mutex_lock(&ctrl->lock);
 	owner_bring_up(ctrl);
 	WRITE_ONCE(ctrl->paused, false);
