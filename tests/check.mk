@@ -176,7 +176,7 @@ built/asan:
 built/thread:
 	+$(call step,build: gcc$(comma) threads,1800,,$(submake) CC=gcc SAN=thread \
 		$(thread_gate:%=$(tsan)/unit-%))
-built/thread-all: | $(filter built/thread,$(first))
+built/thread-all: | built/thread
 	+$(call step,build: gcc$(comma) threads$(comma) all,1800,,$(submake) CC=gcc SAN=thread unit)
 built/arm64:
 	$(call step,build: arm64,3600,,tests/unit/arm64.sh build)
@@ -377,8 +377,8 @@ check/cuda-all:
 	$(call step,cuda dialect: all,1200,,env ALL=1 tests/cuda/run.sh $(BUILD)/cuda)
 check/twin:
 	$(call step,gpu: host twin,600,tests/gpu tests/unit/gpu tests/unit/random.h \
-		$(addprefix lib/,core nvme gpu migrate plan) include tools/gpu tools/common \
-		tools/python tests/torch tests/bench/torch_models.py,\
+		$(addprefix lib/,core nvme gpu migrate plan) $(wildcard lib/hdm/*.h) include \
+		tools/gpu tools/common tools/python tests/torch tests/bench/torch_models.py,\
 		env PYTHON=$(python) tests/gpu/run.sh --twin)
 check/style:
 	$(call step,style,900,,tests/lint/run.sh)

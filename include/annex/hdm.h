@@ -289,9 +289,9 @@ void *annex_hdm_at(const struct annex_hdm *h, uint64_t offset);
  * annex_hdm_check() - Check that the memory of the range has been intact so far.
  * @h: the range.
  *
- * Users who can write the file of a shm: range can truncate it, after which accesses to the mapping
- * raise SIGBUS (annex/mapping.h). Data that was read from a range is valid if this call returns 0
- * afterwards.
+ * A process with write access to the file of a shm: range can truncate it, after which accesses to
+ * the mapping raise SIGBUS (annex/mapping.h). Data that was read from a range is valid if this call
+ * returns 0 afterwards.
  *
  * Return: 0; -EIO: the range was truncated or removed, or poisoned memory was read.
  */

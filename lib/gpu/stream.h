@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams of the host's frames (frames.h): a thread calls functions one after the other, later than
+ * Streams of the host's frames (frames.c): a thread calls functions one after the other, later than
  * they were put there, as a GPU runs kernels.
  */
 #ifndef ANNEX_GPU_STREAM_H

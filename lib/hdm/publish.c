@@ -8,7 +8,7 @@
 #include "hdm.h"
 
 /* The run of a piece that has no name yet. */
-static int find_run(struct annex_hdm *h, const struct annex_hdm_piece *p, struct hdm_run *r)
+static int run_of_piece(struct annex_hdm *h, const struct annex_hdm_piece *p, struct hdm_run *r)
 {
 	uint64_t offset = (uint64_t)((char *)p->ptr - h->m->base);
 	uint64_t at = offset / h->t.g.granule;
@@ -29,7 +29,7 @@ static int prepare(struct annex_hdm *h, const struct annex_hdm_piece *p, bool re
 {
 	struct hdm_run r, old;
 	struct hdm_slot slot;
-	int err = find_run(h, p, &r);
+	int err = run_of_piece(h, p, &r);
 
 	if (err)
 		return err;

@@ -45,7 +45,7 @@ void unit_threads(unsigned int n, void *(*fn)(void *), void *args, size_t size)
 	for (unsigned int i = 0; i < n; i++)
 		CU_ASSERT_FATAL(!pthread_create(&threads[i], NULL, fn, (char *)args + i * size));
 	for (unsigned int i = 0; i < n; i++)
-		pthread_join(threads[i], NULL);
+		CU_ASSERT_EQUAL(pthread_join(threads[i], NULL), 0);
 	free(threads);
 }
 

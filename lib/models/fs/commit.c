@@ -110,7 +110,10 @@ static void undo(struct annex_fs *fs)
 		fs_buf_drop(fs, op->fresh[i]);
 }
 
-/* After the commit: mark pages as clean, and hold freed blocks. */
+/*
+ * After the commit, or the join of a journal: mark pages as clean. Without a journal, hold freed
+ * blocks, or free them if the device does not wait.
+ */
 static void finish(struct annex_fs *fs)
 {
 	struct fs_op *op = &fs->op;

@@ -72,7 +72,7 @@ void fs_node_lines(const struct fs_super *s, uint32_t ino, uint32_t *block, uint
 }
 
 /* Integers are little-endian and packed. */
-static void put_le(uint8_t **at, uint64_t v, unsigned int bytes)
+static void append_le(uint8_t **at, uint64_t v, unsigned int bytes)
 {
 	for (unsigned int i = 0; i < bytes; i++)
 		*(*at)++ = (uint8_t)(v >> 8 * i);
@@ -89,23 +89,23 @@ static uint64_t get(const uint8_t **at, unsigned int bytes)
 
 void fs_inode_pack(const struct fs_inode *i, uint8_t *first, uint8_t *second)
 {
-	put_le(&first, i->mode, 2);
-	put_le(&first, i->flags, 1);
-	put_le(&first, i->height, 1);
-	put_le(&first, i->nlink, 4);
-	put_le(&first, i->uid, 4);
-	put_le(&first, i->gid, 4);
-	put_le(&first, i->size, 8);
-	put_le(&first, (uint64_t)i->mtime, 8);
-	put_le(&first, (uint64_t)i->ctime, 8);
-	put_le(&first, i->blocks, 4);
-	put_le(&first, i->generation, 4);
-	put_le(&first, i->xattr, 4);
-	put_le(&first, i->rdev, 4);
-	put_le(&first, i->orphan, 4);
-	put_le(&second, (uint64_t)i->atime, 8);
+	append_le(&first, i->mode, 2);
+	append_le(&first, i->flags, 1);
+	append_le(&first, i->height, 1);
+	append_le(&first, i->nlink, 4);
+	append_le(&first, i->uid, 4);
+	append_le(&first, i->gid, 4);
+	append_le(&first, i->size, 8);
+	append_le(&first, (uint64_t)i->mtime, 8);
+	append_le(&first, (uint64_t)i->ctime, 8);
+	append_le(&first, i->blocks, 4);
+	append_le(&first, i->generation, 4);
+	append_le(&first, i->xattr, 4);
+	append_le(&first, i->rdev, 4);
+	append_le(&first, i->orphan, 4);
+	append_le(&second, (uint64_t)i->atime, 8);
 	for (unsigned int k = 0; k < FS_DIRECT; k++)
-		put_le(&second, i->map[k], 4);
+		append_le(&second, i->map[k], 4);
 }
 
 void fs_inode_unpack(struct fs_inode *i, const uint8_t *first, const uint8_t *second)

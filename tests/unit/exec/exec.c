@@ -352,7 +352,7 @@ static void another_system(void)
 	with.system = &sys;
 	CU_ASSERT_EQUAL_FATAL(annex_exec_create(net.space, &with, &net.exec), 0);
 	memset(&sys, 0, sizeof(sys));
-	unit_log_begin(UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
+	unit_log_begin(UNIT_LOG(FATAL) | UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
 	for (unsigned int i = 0; i < 20 || (!planned && annex_now() < limit); i++) {
 		uint64_t input = random_next(&state);
 
@@ -404,7 +404,7 @@ static void no_plan(void)
 		annex_exec_get_stats(e, &st);
 	}
 	CU_ASSERT(st.plan_err < 0);
-	unit_log_begin(UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
+	unit_log_begin(UNIT_LOG(FATAL) | UNIT_LOG(ERROR) | UNIT_LOG(WARNING), "");
 	for (unsigned int i = 0; i < 1000; i++)
 		one_kernel(e, p);
 	CU_ASSERT_EQUAL(unit_log_end(), 0);

@@ -169,9 +169,9 @@ struct Kernel;
 thread_local Kernel *current;
 
 /*
- * @uses: tensors that the operator was given, and those that it has made.
- * @given: how many it was given.
- * @most: bytes of all of them, also of those that it has freed.
+ * @uses: tensors that the operator was given or has made.
+ * @given: the number of tensors that it was given.
+ * @most: bytes of all these tensors, freed ones included.
  * @begun: the library knows of it.
  */
 struct Kernel {
