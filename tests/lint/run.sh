@@ -80,6 +80,18 @@ kernel_doc()
 		kernel/*.[ch] kernel/*/*.[ch] 2>&1 | grep .
 }
 
+# The manual of JSON reports has each member that a call in the tool names.
+members_documented()
+{
+	! list 'tools/*.c' | while read -r file; do
+		grep -Pzo '\b(out_(?!row)\w+|json_object_set_new)\(\S+,\s*"\K\w+(?=")' "$file" |
+			tr '\0' '\n' | sort -u | while read -r key; do
+			grep -qF "\`$key\`" docs/json.md ||
+				echo "$file: the member $key is not in docs/json.md"
+		done
+	done | grep .
+}
+
 claim "house style" tests/lint/style.sh
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
 	claim "messages of commits" tests/lint/commits.sh
@@ -92,6 +104,7 @@ claim "clang-format (make format repairs it)" formatted
 claim "sparse" sparse_clean
 claim "private functions are needed by two files" no_dead_private
 claim "functions of the module are named after their files" kernel_nouns
+claim "members of JSON reports are documented" members_documented
 # Parts of a script see what the whole has set (SC2034, SC2154).
 claim "shellcheck" shellcheck -x -S warning -e SC2034,SC2154 "${scripts[@]}"
 claim "codespell" codespell -q 3 --ignore-words tests/lint/words.txt "${words[@]}"
