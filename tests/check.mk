@@ -198,7 +198,8 @@ $(addprefix check/,$(benches)): check/%: built/gcc
 		SMOKE=1 $*)
 # Clients killed, 3,840 of them; daemons, 200; and a hostile client 1,600 times.
 check/serve-long: built/gcc
-	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit-serve serve_life)
+	$(call step,serve: long,3600,,env ANNEX_LONG=40 $(gcc)/unit-serve serve_life \
+		serve_gone)
 # The source of Debian's fio is fetched once.
 check/fio: built/gcc
 	$(call step,fio engine,1200,,tests/install/fio.sh $(gcc) $(BUILD)/fio-source)

@@ -9,6 +9,8 @@
 
 static int open_emu(const struct annex_uri *uri, struct annex_ctrl **out)
 {
+	if (!strcmp(uri->scheme, "unix"))
+		return annex_emu_open_unix(uri, out);
 	return strcmp(uri->scheme, "mem") ? annex_emu_open_file(uri, out)
 					  : annex_emu_open_mem(uri, out);
 }

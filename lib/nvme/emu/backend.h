@@ -26,8 +26,8 @@
  * @size: bytes of emu->own, which are zeroes at first.
  * @cached: written data lasts only after a flush.
  * @bounded: another process ends the I/O within the timeout of a command, or never does.
- * @open: set emu->ns and emu->nns, and emu->fd where there is one. @arg: of annex_emu_open(). If it
- *	fails, @undo and @close follow.
+ * @open: set emu->ns and emu->nns, and emu->fd where there is one, without the mutex. @arg: of
+ *	annex_emu_open(). If it fails, @undo and @close follow.
  * @prefetch: commands were decoded, and will be carried out soon; called as @run is.
  * @run: carry a command out at once, by the holder of its submission queue without the mutex, and
  *	return its NVMe status. NULL: every command becomes a request.
@@ -49,8 +49,9 @@
  * @claim: keep bytes of a namespace from others, or from their writers only (@shared), without the
  *	mutex. Returns 0, -EBUSY, or the negative errno of the attempt.
  * @beat: the sign of life of annex_ctrl_ops.beat, without the mutex.
- * @forked: in a child of fork(): close descriptors. No operation follows.
- * @undo: the controller could not be opened: leave the storage as it was found; before @close.
+ * @forked: in a child of fork(), without the mutex: close descriptors. No operation follows.
+ * @undo: the controller could not be opened: leave the storage as it was found; before @close, and
+ *	without the mutex.
  * @close: close and free everything but emu->own, without the mutex. @ended: no step is under way.
  */
 struct emu_backend {
@@ -87,10 +88,11 @@ int annex_emu_open(const struct annex_uri *uri, const struct emu_backend *backen
 /*
  * steps.c, with the async mutex held but for prepare: annex_emu_prepare() - The prepare() of
  * backends that move data by I/O. annex_emu_io_next() - Set req->io. annex_emu_start() - Issue the
- * first step of a request. annex_emu_step_ended() - Its step has ended, with a result as issue()
+ * step at which a request is: the first, or after a delay the same again. annex_emu_step_ended() - Its step has ended, with a result as issue()
  * returns it. annex_emu_step_result() - Evaluate such a result. Return: whether the request has
  * ended, with *@status. annex_emu_ended() - All steps of a request have ended. annex_emu_finish() -
- * The same, and its data is in place. annex_emu_submit(), annex_emu_reap() - Of the backend.
+ * The same, and its data is in place. annex_emu_submit() - Move far data, and begin the steps that
+ * were issued. annex_emu_reap() - Take ended steps, and submit.
  * annex_emu_vanish() - The controller is gone: waits end now, and requests end without completions.
  */
 uint16_t annex_emu_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);

@@ -258,9 +258,10 @@ static void move_all(struct annex_emu *emu)
 	}
 }
 
-void annex_emu_far_run(struct annex_emu *emu)
+bool annex_emu_far_run(struct annex_emu *emu)
 {
 	struct emu_far *far = emu->far;
+	bool some = false;
 
 	while (far) {
 		while (far->waiting.first && take_room(emu, far->waiting.first)) {
@@ -268,9 +269,12 @@ void annex_emu_far_run(struct annex_emu *emu)
 
 			take_out(&far->waiting, req);
 			start_request(emu, req);
+			some = true;
 		}
 		if (!far->moving.first)
-			return;
+			break;
 		move_all(emu);
+		some = true;
 	}
+	return some;
 }

@@ -164,7 +164,6 @@ static void run_slow(struct annex_emu *emu, struct emu_sq *sq, unsigned int n, u
 	}
 	for (unsigned int i = n; i < fetched; i++)
 		annex_emu_req_free(emu, sq->cmds[i].req);
-	annex_emu_far_run(emu);
 	annex_emu_submit(emu);
 	pthread_mutex_unlock(&emu->async);
 	annex_emu_hand_over(emu);

@@ -120,8 +120,8 @@ void annex_emu_far_close(struct annex_emu *emu);
 /* With the async mutex held: a request begins, or its data has come from the file. */
 void annex_emu_far_start(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_far_arrived(struct annex_emu *emu, struct emu_req *req);
-/* Move data, and start requests that waited for room. */
-void annex_emu_far_run(struct annex_emu *emu);
+/* Move data, and start requests that waited for room. Return: whether there was anything to do. */
+bool annex_emu_far_run(struct annex_emu *emu);
 /* Free the room of a request; or, while it still waits, forget it. */
 void annex_emu_far_release(struct annex_emu *emu, struct emu_req *req);
 void annex_emu_far_forget(struct annex_emu *emu, struct emu_req *req);

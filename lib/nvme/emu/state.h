@@ -71,7 +71,7 @@ enum emu_serve {
  * @readonly: no command changes it.
  * @align: alignment in bytes that the backend asks of memory.
  * @pieces: of memory, that one I/O of the backend takes.
- * @most: bytes of an I/O that has several pieces.
+ * @most: bytes of one read or write.
  * @fd: the backend's file; -1: it has none.
  * @claimed: some blocks were claimed: @claims is open.
  * @claims: the file that claims lock: @fd, or the device's node in /dev.

@@ -313,10 +313,14 @@ void annex_emu_step_ended(struct annex_emu *emu, struct emu_req *req, int res)
 		go_on(emu, req);
 }
 
+/* Steps that end in submit() free room, which other requests may wait for. */
 void annex_emu_submit(struct annex_emu *emu)
 {
-	if (emu->backend->submit)
-		emu->backend->submit(emu);
+	annex_emu_far_run(emu);
+	do {
+		if (emu->backend->submit)
+			emu->backend->submit(emu);
+	} while (annex_emu_far_run(emu));
 }
 
 void annex_emu_vanish(struct annex_emu *emu)
@@ -332,7 +336,6 @@ void annex_emu_reap(struct annex_emu *emu)
 {
 	bool there = !emu->backend->reap || emu->backend->reap(emu);
 
-	annex_emu_far_run(emu);
 	annex_emu_submit(emu);
 	if (!there)
 		annex_emu_vanish(emu);

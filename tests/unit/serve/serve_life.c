@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A served device, and clients that lie, that send forbidden files, that are killed; and
- * daemons that are killed.
+ * A served device, and clients that lie, that send forbidden files, and that are killed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,18 +28,8 @@
 #define KILLS 3u           /* of AT_ONCE clients each */
 #define AT_ONCE (UNIT_SANITIZED ? 8u : 32u)
 #define AT_ONCE_MOST 32u
-#define KILLED_DAEMONS 5u
 #define LEAVE_MS 10000u
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-
-/* So many rounds, or with ANNEX_LONG=N in the environment N times as many. */
-static unsigned int rounds(unsigned int n)
-{
-	const char *text = getenv("ANNEX_LONG");
-	unsigned long times = text ? strtoul(text, NULL, 10) : 1;
-
-	return (unsigned int)(n * (times ? times : 1));
-}
 
 static void begin(struct serve_rig *r, const char *device, bool child)
 {
@@ -366,7 +355,7 @@ static void hostile(void)
 		users[i].r = &r;
 		CU_ASSERT_EQUAL(pthread_create(&threads[i], NULL, use, &users[i]), 0);
 	}
-	for (unsigned int i = 0; i < rounds(HOSTILE_ROUNDS) || annex_now() < until; i++) {
+	for (unsigned int i = 0; i < serve_rig_rounds(HOSTILE_ROUNDS) || annex_now() < until; i++) {
 		struct raw c;
 
 		raw_open(&r, "a", &c);
@@ -452,79 +441,10 @@ static void killed_clients(void)
 	struct serve_rig r;
 
 	begin(&r, "mem:16M", true);
-	for (unsigned int i = 0; i < rounds(KILLS); i++)
+	for (unsigned int i = 0; i < serve_rig_rounds(KILLS); i++)
 		kill_some(&r, &seed, AT_ONCE);
 	CU_ASSERT(is_left(&r, "a"));
 	CU_ASSERT_EQUAL(count_maps(r.child), 0);
-	serve_rig_kill(&r);
-	serve_rig_remove(&r);
-}
-
-static int write_one(struct annex_dev *dev, uint64_t addr, char *buf, uint64_t n, bool flush)
-{
-	struct annex_io io[2] = {{.opcode = ANNEX_NVM_WRITE,
-				  .nsid = 1,
-				  .slba = n % BLOCKS,
-				  .nlb = 1,
-				  .bytes = 512,
-				  .addr = addr},
-				 {.opcode = ANNEX_NVM_FLUSH, .nsid = 1}};
-
-	memset(buf, (int)(n % 251), 512);
-	return annex_dev_io(dev, io, flush ? 2 : 1, NULL);
-}
-
-static bool is_there(struct annex_dev *dev, uint64_t addr, const char *buf, uint64_t n)
-{
-	struct annex_io io = {.opcode = ANNEX_NVM_READ,
-			      .nsid = 1,
-			      .slba = n % BLOCKS,
-			      .nlb = 1,
-			      .bytes = 512,
-			      .addr = addr};
-
-	return !annex_dev_io(dev, &io, 1, NULL) && buf[0] == (char)(n % 251) &&
-	       buf[511] == (char)(n % 251);
-}
-
-/*
- * A daemon that is killed: every wait ends with an error, and when another is there, the same
- * client goes on, with everything that was flushed.
- */
-static void killed_daemons(void)
-{
-	const struct annex_provider *memory = annex_provider_shared();
-	char uri[128], *buf = memory->alloc(memory->ctx, 4096, 4096);
-	struct annex_dev *dev;
-	struct serve_rig r;
-	uint64_t addr, until, n = 0;
-	int err;
-
-	begin(&r, "file", true);
-	CU_ASSERT_EQUAL_FATAL(annex_dev_open(serve_rig_uri(&r, "a", uri), NULL, &dev), 0);
-	CU_ASSERT_EQUAL_FATAL(annex_dev_map(dev, buf, 4096, &addr), 0);
-	for (unsigned int i = 0; i < rounds(KILLED_DAEMONS); i++) {
-		uint64_t first = n;
-
-		while (n < first + 50)
-			CU_ASSERT_EQUAL(write_one(dev, addr, buf, n++, true), 0);
-		serve_rig_kill(&r);
-		CU_ASSERT_EQUAL(write_one(dev, addr, buf, n, false), -EAGAIN);
-		CU_ASSERT_EQUAL_FATAL(serve_rig_start(&r, true), 0);
-		/* The client looks for a daemon now and then. */
-		until = annex_deadline_ms(LEAVE_MS);
-		do
-			err = write_one(dev, addr, buf, n, true);
-		while (err && annex_now() < until);
-		CU_ASSERT_EQUAL(err, 0);
-		n++;
-		/* Older ones were written over. */
-		for (uint64_t k = n > BLOCKS ? n - BLOCKS : 0; k < n; k++)
-			CU_ASSERT(is_there(dev, addr, buf, k));
-	}
-	CU_ASSERT_EQUAL(annex_dev_unmap(dev, addr, 4096), 0);
-	annex_dev_close(dev);
-	memory->free(memory->ctx, buf, 4096);
 	serve_rig_kill(&r);
 	serve_rig_remove(&r);
 }
@@ -608,5 +528,4 @@ UNIT_SUITE(serve_life, {"commands that are wrong", wrong_commands},
 	   {"indices that are wrong", wrong_indices}, {"descriptors", descriptors},
 	   {"messages", messages}, {"another version", other_version},
 	   {"a client that writes anything", hostile}, {"clients that are killed", killed_clients},
-	   {"daemons that are killed", killed_daemons}, {"limits", limits},
-	   {"idle processes", idle_processes})
+	   {"limits", limits}, {"idle processes", idle_processes})

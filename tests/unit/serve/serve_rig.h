@@ -50,6 +50,9 @@ const char *serve_rig_uri(const struct serve_rig *r, const char *part, char *buf
 /* serve_rig_part() - A part, as the daemon tells of it. False: there is none. */
 bool serve_rig_part(const struct serve_rig *r, const char *part, struct annex_serve_part *out);
 
+/* serve_rig_rounds() - @n rounds; with ANNEX_LONG=N in the environment N times as many. */
+unsigned int serve_rig_rounds(unsigned int n);
+
 /* struct raw - A client without the library. */
 struct raw {
 	int sock, kick, event;

@@ -197,9 +197,8 @@ static bool send_step(struct annex_emu *emu, struct emu_link *l, struct emu_req 
 static void link_submit(struct annex_emu *emu)
 {
 	struct emu_link *l = emu->own;
-	const uint32_t tail = l->sq_tail;
 	struct annex_serve_head *head;
-	uint32_t asleep = 1;
+	uint32_t asleep = 1, tail;
 
 	if (!l->first)
 		return;
@@ -208,6 +207,7 @@ static void link_submit(struct annex_emu *emu)
 		return;
 	}
 	head = l->s.head;
+	tail = l->sq_tail; /* a new session has begun at 0 */
 	while (l->first && send_step(emu, l, l->first))
 		l->first = l->first->next;
 	if (l->sq_tail == tail)
@@ -221,6 +221,17 @@ static void link_submit(struct annex_emu *emu)
 	if (annex_atomic_add(&head->server_sleeps.v, 0u, ANNEX_SEQ_CST) &&
 	    annex_atomic_cas(&head->server_sleeps.v, &asleep, 0u, ANNEX_SEQ_CST))
 		THREAD_KEPT(eventfd_write(l->s.kick, 1));
+}
+
+/* The daemon can change it while it is read. */
+static struct annex_serve_cqe load(const struct annex_serve_cqe *at)
+{
+	/* Relaxed: take_results() has acquired the tail. */
+	uint64_t word = annex_atomic_load((const uint64_t *)(const void *)at, ANNEX_RELAXED);
+	struct annex_serve_cqe cqe;
+
+	memcpy(&cqe, &word, sizeof(cqe));
+	return cqe;
 }
 
 /* A result; one without a command is ignored. */
@@ -247,7 +258,7 @@ static unsigned int take_results(struct annex_emu *emu, struct emu_link *l)
 	uint32_t tail = annex_atomic_load(&l->s.head->cq_tail.v, ANNEX_ACQUIRE), n = 0;
 
 	for (; l->cq_head != tail && n < ANNEX_SERVE_ENTRIES; n++)
-		take(emu, l, l->s.cq[l->cq_head++ % ANNEX_SERVE_ENTRIES]);
+		take(emu, l, load(&l->s.cq[l->cq_head++ % ANNEX_SERVE_ENTRIES]));
 	/* Release: the daemon may write those entries again. */
 	if (n)
 		annex_atomic_store(&l->s.head->cq_head.v, l->cq_head, ANNEX_RELEASE);
@@ -305,25 +316,40 @@ static void link_rise(struct annex_emu *emu)
 	annex_atomic_store(&l->risen, 1u, ANNEX_RELAXED);
 }
 
+/* Return: the number of the memory for the daemon, or -1: it has as many as it can. */
+static int tell_of(struct emu_link *l, const struct emu_link_mem *m)
+{
+	int i = 0;
+
+	pthread_mutex_lock(&l->told);
+	while (i < (int)ANNEX_SERVE_MEMORIES && l->mem[i].used)
+		i++;
+	if (i < (int)ANNEX_SERVE_MEMORIES) {
+		l->mem[i] = *m;
+		annex_emu_session_tell(l, (unsigned int)i);
+	} else {
+		i = -1;
+	}
+	pthread_mutex_unlock(&l->told);
+	return i;
+}
+
 static int link_map(struct annex_emu *emu, uint64_t addr, uint64_t len)
 {
 	struct emu_link *l = emu->own;
 	struct emu_link_mem m = {.range = {addr, len}, .used = true};
+	int i;
 
 	if (!shared_find((const void *)(uintptr_t)addr, len, &m.fd, &m.offset))
 		return -1;
 	/* Allocate the pages now, so that this process is charged for them, not the daemon. */
 	madvise((void *)(uintptr_t)addr, len, MADV_POPULATE_WRITE);
-	for (unsigned int i = 0; i < ANNEX_SERVE_MEMORIES; i++) {
-		if (l->mem[i].used)
-			continue;
-		l->mem[i] = m;
-		annex_emu_session_tell(l, i);
-		return (int)i;
-	}
-	annex_log(ANNEX_LOG_INFO, "unix:%s: slower: %llu bytes of memory are copied: too many",
-		  l->path, (ull)len);
-	return -1;
+	i = tell_of(l, &m);
+	if (i < 0)
+		annex_log(ANNEX_LOG_INFO,
+			  "unix:%s: slower: %llu bytes of memory are copied: too many", l->path,
+			  (ull)len);
+	return i;
 }
 
 static void link_unmap(struct annex_emu *emu, int buf, uint64_t len)
@@ -332,9 +358,11 @@ static void link_unmap(struct annex_emu *emu, int buf, uint64_t len)
 	struct annex_serve_message m = {.ask = ANNEX_SERVE_UNMAP, .a = (uint64_t)buf + 1};
 
 	(void)len;
+	pthread_mutex_lock(&l->told);
 	if (l->mem[buf].known)
 		annex_emu_session_ask(l, &m, -1);
 	l->mem[buf] = (struct emu_link_mem){.used = false};
+	pthread_mutex_unlock(&l->told);
 }
 
 /* The daemon serves the parent until the last copy of the socket is closed. */
@@ -359,6 +387,7 @@ static void link_close(struct annex_emu *emu, bool ended)
 	annex_emu_session_end(l);
 	link_forked(emu);
 	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->told);
 	free(l->claims);
 	free(l->path);
 }
@@ -382,14 +411,15 @@ static int link_claim(struct annex_emu *emu, struct emu_ns *ns, uint64_t pos, ui
 	struct emu_link *l = emu->own;
 	struct annex_serve_message m = {
 		.ask = ANNEX_SERVE_CLAIM, .a = pos, .b = bytes, .c = shared};
-	int err;
+	int err = -ENOMEM;
 
 	(void)ns;
-	if (!array_grow(l->claims, l->nclaims, l->claims_room))
-		return -ENOMEM;
-	err = annex_emu_session_ask(l, &m, -1);
+	pthread_mutex_lock(&l->told);
+	if (array_grow(l->claims, l->nclaims, l->claims_room))
+		err = annex_emu_session_ask(l, &m, -1);
 	if (!err)
 		l->claims[l->nclaims++] = (struct emu_link_claim){pos, bytes, shared};
+	pthread_mutex_unlock(&l->told);
 	return err;
 }
 
@@ -433,6 +463,7 @@ static int link_open(struct annex_emu *emu, const struct annex_uri *uri, const v
 	l->s = (struct emu_session){.sock = -1, .kick = -1, .event = -1};
 	l->own = l->fd = -1;
 	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&l->told, NULL);
 	err = read_uri(l, uri);
 	if (!err)
 		err = open_events(l);

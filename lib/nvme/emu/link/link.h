@@ -74,7 +74,9 @@ struct emu_link_slot {
  * @copied: bytes that went through the arena.
  * @retry_at: time of the next attempt to find a daemon.
  * @refusal: the error of the last attempt.
- * @lock: of the socket, @mem and @claims.
+ * @lock: of @s, while the connection changes or the daemon is asked.
+ * @told: of @mem, @claims and their numbers; taken before @lock. Commands read the memory that they
+ *	use without it.
  */
 struct emu_link {
 	int fd;
@@ -95,7 +97,7 @@ struct emu_link {
 	uint64_t copied;
 	uint64_t retry_at;
 	int refusal;
-	pthread_mutex_t lock;
+	pthread_mutex_t lock, told;
 	struct emu_link_mem mem[ANNEX_SERVE_MEMORIES];
 	struct emu_link_claim *claims;
 	unsigned int nclaims, claims_room;
@@ -111,7 +113,7 @@ struct emu_link {
 int annex_emu_session_begin(struct emu_link *l);
 void annex_emu_session_end(struct emu_link *l);
 int annex_emu_session_ask(struct emu_link *l, struct annex_serve_message *m, int fd);
-bool annex_emu_session_alive(const struct emu_link *l);
+bool annex_emu_session_alive(struct emu_link *l);
 void annex_emu_session_tell(struct emu_link *l, unsigned int mem);
 
 #endif

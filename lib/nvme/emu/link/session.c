@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -55,10 +56,13 @@ static int refused(const struct emu_link *l, int err)
 
 static int map_region(struct emu_link *l, int fd)
 {
+	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 	char *base;
 
-	if (fstat(fd, &st) || st.st_size != ANNEX_SERVE_REGION)
+	/* A file that shrinks raises SIGBUS here. */
+	if (fstat(fd, &st) || st.st_size != ANNEX_SERVE_REGION || seals < 0 ||
+	    !(seals & F_SEAL_SHRINK))
 		return annex_emu_no_daemon(l->path);
 	base = mmap(NULL, ANNEX_SERVE_REGION, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
@@ -141,6 +145,7 @@ static int tell_all(struct emu_link *l)
 {
 	int err = 0;
 
+	pthread_mutex_lock(&l->told);
 	for (unsigned int i = 0; i < ANNEX_SERVE_MEMORIES; i++)
 		if (l->mem[i].used)
 			annex_emu_session_tell(l, i);
@@ -151,6 +156,7 @@ static int tell_all(struct emu_link *l)
 
 		err = annex_emu_session_ask(l, &m, -1);
 	}
+	pthread_mutex_unlock(&l->told);
 	return err;
 }
 
@@ -192,10 +198,16 @@ void annex_emu_session_end(struct emu_link *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-bool annex_emu_session_alive(const struct emu_link *l)
+bool annex_emu_session_alive(struct emu_link *l)
 {
 	char byte;
-	ssize_t n = THREAD_KEPT(recv(l->s.sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT));
+	bool alive;
 
-	return n < 0 && (errno == EAGAIN || errno == EINTR);
+	/* Another thread is asking, and takes the answer. */
+	if (pthread_mutex_trylock(&l->lock))
+		return true;
+	alive = THREAD_KEPT(recv(l->s.sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT)) < 0 &&
+		(errno == EAGAIN || errno == EINTR);
+	pthread_mutex_unlock(&l->lock);
+	return alive;
 }
