@@ -136,7 +136,8 @@ static inline ANNEX_HD int annex_qp_collect(struct annex_qp *qp, uint64_t token,
  *
  * Also delivers completions of other tokens. One thread at a time may poll a token.
  *
- * Return: 0 (complete: the token is used up), -EINPROGRESS, -EINVAL (no such token).
+ * Return: 0 (complete: the token is used up), -EINPROGRESS, -EINVAL (no such token), -ECHILD (the
+ * device was opened before fork()).
  */
 static inline ANNEX_HD int annex_qp_poll(struct annex_qp *qp, uint64_t token,
 					 struct annex_result *res)
@@ -146,7 +147,8 @@ static inline ANNEX_HD int annex_qp_poll(struct annex_qp *qp, uint64_t token,
 	if (rc != -EINPROGRESS)
 		return rc;
 	annex_qp_help(qp);
-	return annex_qp_collect(qp, token, res);
+	rc = annex_qp_collect(qp, token, res);
+	return rc == -EINPROGRESS && annex_qp_down(qp) == -ECHILD ? -ECHILD : rc;
 }
 
 /**
@@ -185,7 +187,7 @@ static inline ANNEX_HD void annex_qp_abandon(struct annex_qp *qp, uint64_t token
  * Spins briefly, then sleeps if the controller can wake it, otherwise yields.
  *
  * Return: 0 (complete: the token is used up); -ETIMEDOUT, or -EIO when the controller has failed
- * (the token is still valid, annex_dev_recover() completes it); -EINVAL (no such token).
+ * (the token is still valid, annex_dev_recover() completes it); -EINVAL (no such token); -ECHILD.
  */
 static inline ANNEX_HD int annex_qp_wait(struct annex_qp *qp, uint64_t token,
 					 struct annex_result *res, uint64_t deadline)

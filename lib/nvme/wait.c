@@ -131,8 +131,9 @@ static int wait_awake(struct annex_qp *qp, uint64_t token, struct annex_result *
 		rc = annex_qp_collect(qp, token, res);
 		if (rc != -EINPROGRESS)
 			return rc;
-		if (annex_qp_down(qp))
-			return -EIO;
+		rc = annex_qp_down(qp);
+		if (rc)
+			return rc == -ECHILD ? rc : -EIO;
 		if (annex_patience_ends(&patience))
 			return -ETIMEDOUT;
 		if ((sleepy || round % GONE_CHECK == GONE_CHECK - 1) && controller_failed(qp)) {

@@ -82,7 +82,7 @@ void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid)
 	struct annex_emu *emu = annex_emu_of(ctrl);
 	uint32_t asleep = 1;
 
-	if (qid >= EMU_QUEUES)
+	if (emu->forked || qid >= EMU_QUEUES)
 		return;
 	if (!emu->threaded) {
 		annex_emu_serve(emu, qid, true);
@@ -100,7 +100,7 @@ void annex_emu_rung(struct annex_ctrl *ctrl, uint16_t qid)
 
 static void assist(struct annex_emu *emu, uint16_t qid, bool lent)
 {
-	if (emu->threaded || qid >= EMU_QUEUES)
+	if (emu->threaded || emu->forked || qid >= EMU_QUEUES)
 		return;
 	if (annex_emu_ahead(&emu->sqs[qid]))
 		annex_emu_serve(emu, qid, lent);
