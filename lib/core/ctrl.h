@@ -53,8 +53,9 @@ struct annex_ctrl;
  * @claim: annex_dev_claim(), or annex_dev_claim_shared() if @shared, of blocks that are there;
  *	NULL: the device has one user anyway.
  * @inject: add a fault (annex/device.h); NULL where faults cannot be injected.
- * @forked: in a child of fork(): close descriptors and unmap storage. After it, @rung and @assist do
- *	nothing, and @close releases memory of the process alone; the others are not called.
+ * @forked: in a child of fork(): close descriptors and unmap storage. After it, @rung and
+ *	@assist do nothing, and @close releases memory of the process alone; the others are not
+ *	called.
  * @close: release everything. No other call may be running. -EBUSY: commands have not ended, and
  *	their memory may still be read or written; the controller is released all the same.
  */

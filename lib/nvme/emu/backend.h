@@ -88,12 +88,13 @@ int annex_emu_open(const struct annex_uri *uri, const struct emu_backend *backen
 /*
  * steps.c, with the async mutex held but for prepare: annex_emu_prepare() - The prepare() of
  * backends that move data by I/O. annex_emu_io_next() - Set req->io. annex_emu_start() - Issue the
- * step at which a request is: the first, or after a delay the same again. annex_emu_step_ended() - Its step has ended, with a result as issue()
- * returns it. annex_emu_step_result() - Evaluate such a result. Return: whether the request has
- * ended, with *@status. annex_emu_ended() - All steps of a request have ended. annex_emu_finish() -
- * The same, and its data is in place. annex_emu_submit() - Move far data, and begin the steps that
- * were issued. annex_emu_reap() - Take ended steps, and submit.
- * annex_emu_vanish() - The controller is gone: waits end now, and requests end without completions.
+ * step at which a request is: the first, or after a delay the same again. annex_emu_step_ended() -
+ * Its step has ended, with a result as issue() returns it. annex_emu_step_result() - Evaluate such
+ * a result. Return: whether the request has ended, with *@status. annex_emu_ended() - All steps of
+ * a request have ended. annex_emu_finish() - The same, and its data is in place.
+ * annex_emu_submit() - Move far data, and begin the steps that were issued. annex_emu_reap() -
+ * Take ended steps, and submit. annex_emu_vanish() - The controller is gone: waits end now, and
+ * requests end without completions.
  */
 uint16_t annex_emu_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd);
 void annex_emu_io_next(struct emu_req *req, const struct emu_ns *ns);
