@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. Random programs have the seeds 0
-# to 19; the step pytorch-10000 of the check has more. The tool must read the exporter's traces; the
+# to 11; the step pytorch-10000 of the check has more. The tool must read the exporter's traces; the
 # library is the one beside it. ALL=1: more of each kind.
 set -u
 
@@ -45,10 +45,10 @@ if reason=$("$python" "$here/whole.py" "$tools" --check); then
 	claims timeout 300 "$python" "$here/workers.py" "$tools"
 	claims "$python" "$here/pages.py" "$tools" "$annex" \
 		"$here"/../../docs/{train-larger,without-root,cannot}.md
-	claims "$python" "$here/fuzz.py" "$tools" --programs $((ALL ? 200 : 20))
+	claims "$python" "$here/fuzz.py" "$tools" --programs $((ALL ? 200 : 12))
 	# As in a container.
 	claims "$here/../tool/refuse.py" EPERM userfaultfd device io_uring -- \
-		"$python" "$here/fuzz.py" "$tools" --programs $((ALL ? 20 : 5))
+		"$python" "$here/fuzz.py" "$tools" --programs $((ALL ? 20 : 3))
 	# Storage is written past the page cache, which memory's own file systems cannot.
 	claims "$python" "$here/comparison.py" "$disk"
 	claims "$python" "$here/ranks.py" "$tools"

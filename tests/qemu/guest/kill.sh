@@ -6,7 +6,7 @@
 # long: 900
 . /test/lib.sh
 
-rounds=5
+rounds=3
 [ "${LONG:-0}" != 1 ] || rounds=200
 flying=256
 

@@ -21,7 +21,7 @@
 #include "tests/unit/random.h"
 
 #define AREA (4u << 20) /* bytes of the disk that are worked on */
-#define ROUNDS 60       /* with ALL=1: ALL_ROUNDS */
+#define ROUNDS 30       /* with ALL=1: ALL_ROUNDS */
 #define ALL_ROUNDS 150
 #define PAGE 4096u
 

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # Data goes through queues that user space fills itself to a controller and comes back as it was.
+# machines: iommu
 # limit: 180
 . /test/lib.sh
 

@@ -27,7 +27,7 @@
 #define WORDS (DATA / 8)
 #define THREADS 4u
 #define OWN (WORDS / THREADS) /* words of each thread */
-#define OPS 500u              /* with ALL=1: ALL_OPS */
+#define OPS 250u              /* with ALL=1: ALL_OPS */
 #define ALL_OPS 1500u
 #define RESETS 3
 #define BLOCKS 32u

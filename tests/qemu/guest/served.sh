@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A daemon has the controller from annex.ko, and processes without any right use parts of it. Their
 # data stays where it is when a process dies.
+# machines: kernel
 # limit: 120
 . /test/lib.sh
 

@@ -7,7 +7,7 @@
 #include "gpu_rig.h"
 #include "tests/unit/unit.h"
 
-#define SHARE (UNIT_SANITIZED ? 2u : 1u)
+#define SHARE (UNIT_SANITIZED ? 4u : 1u)
 #define SIZES (UNIT_SANITIZED ? 8u : 2u) /* an element is so many times as large as the last */
 
 /* What a kernel works on: each of @threads threads does @rounds things. */
