@@ -6,7 +6,7 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/sched/signal.h>
+#include <linux/sched.h>
 #include "compat.h"
 #include "range.h"
 
@@ -37,21 +37,24 @@ void annex_caches_flush(u64 base, u64 bytes)
 		annex_flush(base, bytes);
 }
 
-/* Making and ending a range flushes caches twice. */
+/*
+ * Making and ending a range flushes caches twice. Callers wait in the mutex, one of them with it: a
+ * caller that is killed delays no other.
+ */
 int annex_caches_pace(void)
 {
 	static DEFINE_MUTEX(turn);
 	static unsigned long next = INITIAL_JIFFIES;
-	unsigned long now, at;
+	long left = 0;
 
 	if (!annex_has_flush() || capable(CAP_SYS_ADMIN))
 		return 0;
-	mutex_lock(&turn);
-	now = jiffies;
-	at = time_after(next, now) ? next : now;
-	next = at + PACE;
+	if (mutex_lock_killable(&turn))
+		return -EINTR;
+	if (time_before(jiffies, next))
+		left = schedule_timeout_killable(next - jiffies);
+	if (!left)
+		next = jiffies + PACE;
 	mutex_unlock(&turn);
-	if (at != now)
-		schedule_timeout_killable(at - now);
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	return left ? -EINTR : 0;
 }

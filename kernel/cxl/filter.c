@@ -53,13 +53,24 @@ int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 off
 	return 0;
 }
 
+void annex_filter_kill(struct annex_gate *g)
+{
+	WRITE_ONCE(g->dead, true);
+}
+
+/* Whether the table is there and may be touched. Under the lock. */
+static bool filter_is_there(const struct annex_gate *g)
+{
+	return g->at && !READ_ONCE(g->dead);
+}
+
 void annex_filter_exit(struct annex_gate *g)
 {
 	mutex_lock(&g->lock);
-	if (g->at) {
+	if (filter_is_there(g))
 		writeq(0, TABLE(g, magic));
+	if (g->at)
 		iounmap(g->at);
-	}
 	g->at = NULL;
 	mutex_unlock(&g->lock);
 }
@@ -105,7 +116,7 @@ static int filter_clear(struct annex_gate *g, u64 at, u64 bytes)
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		mutex_lock(&g->lock);
-		there = g->at;
+		there = filter_is_there(g);
 		if (there)
 			memset_io(g->at + at, 0, PAGE_SIZE);
 		mutex_unlock(&g->lock);
@@ -121,7 +132,7 @@ int annex_filter_add(struct annex_gate *g, struct annex_piece *piece)
 	if (err)
 		return err;
 	mutex_lock(&g->lock);
-	err = g->at ? -ENOSPC : -ENODEV;
+	err = filter_is_there(g) ? -ENOSPC : -ENODEV;
 	for (unsigned int i = 0; err == -ENOSPC && i < ANNEX_FILTER_ENTRIES; i++) {
 		if (g->asids[i])
 			continue;
@@ -152,6 +163,8 @@ static bool filter_wait_ack(struct annex_gate *g)
 			return true;
 		}
 		msleep(LOOK_MS);
+		if (READ_ONCE(g->dead))
+			return true;
 		now = readq(TABLE(g, heartbeat));
 		if (now != heartbeat)
 			still = jiffies;
@@ -168,7 +181,7 @@ bool annex_filter_remove(struct annex_gate *g, const struct annex_piece *piece)
 	bool free = true;
 
 	mutex_lock(&g->lock);
-	if (g->at) {
+	if (filter_is_there(g)) {
 		filter_begin_change(g);
 		filter_write_entry(g, piece, 0);
 		filter_end_change(g);

@@ -29,6 +29,22 @@ static const struct annex_node_type type = {
 	.release = hdm_free,
 };
 
+/*
+ * The PCI core calls the handlers of errors with the lock of its buses held, which the making of a
+ * range takes under the decoders' lock. So the rest is done here.
+ */
+static void hdm_recover(struct work_struct *work)
+{
+	struct annex_hdm *hdm = container_of(work, struct annex_hdm, recover);
+
+	if (READ_ONCE(hdm->cut)) {
+		annex_member_cut(hdm);
+		return;
+	}
+	annex_member_verify(hdm);
+	annex_media_resume(&hdm->media);
+}
+
 static struct annex_hdm *hdm_make(struct pci_dev *pdev)
 {
 	struct annex_hdm *hdm = kzalloc(sizeof(*hdm), GFP_KERNEL);
@@ -44,6 +60,7 @@ static struct annex_hdm *hdm_make(struct pci_dev *pdev)
 	hdm->pdev = pci_dev_get(pdev); /* a range may outlive the device, and prints its name */
 	mutex_init(&hdm->mbox.lock);
 	annex_media_prepare(&hdm->media);
+	INIT_WORK(&hdm->recover, hdm_recover);
 	return hdm;
 }
 
@@ -159,6 +176,7 @@ static void hdm_remove(struct pci_dev *pdev)
 
 	annex_debugfs_remove(hdm);
 	cdev_device_del(&hdm->cdev, &hdm->dev);
+	cancel_work_sync(&hdm->recover);
 	hdm_stop(hdm, ANNEX_MEMBER_REMOVAL);
 	pci_release_mem_regions(pdev);
 	pci_disable_device(pdev);
@@ -170,14 +188,23 @@ static const struct pci_device_id hdm_no_ids[] = {{}};
 /* Processes still run, but can make no range any more. kexec finds the device as it was. */
 static void hdm_shutdown(struct pci_dev *pdev)
 {
-	hdm_stop(pci_get_drvdata(pdev), ANNEX_MEMBER_SHUTDOWN);
+	struct annex_hdm *hdm = pci_get_drvdata(pdev);
+
+	cancel_work_sync(&hdm->recover);
+	hdm_stop(hdm, ANNEX_MEMBER_SHUTDOWN);
+}
+
+static void hdm_was_reset(struct annex_hdm *hdm)
+{
+	WRITE_ONCE(hdm->cut, false);
+	schedule_work(&hdm->recover);
 }
 
 /* Also called for a bus reset through sysfs, which a driver cannot refuse. */
 static void hdm_reset_done(struct pci_dev *pdev)
 {
 	pci_save_state(pdev); /* the restore has consumed the saved state */
-	annex_member_verify(pci_get_drvdata(pdev));
+	hdm_was_reset(pci_get_drvdata(pdev));
 }
 
 static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
@@ -185,14 +212,12 @@ static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_sta
 	struct annex_hdm *hdm = pci_get_drvdata(pdev);
 
 	dev_warn(&hdm->dev, "PCI error\n");
-	switch (state) {
-	case pci_channel_io_normal:
+	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
-	case pci_channel_io_frozen:
-		return PCI_ERS_RESULT_NEED_RESET;
-	default:
-		return PCI_ERS_RESULT_DISCONNECT;
-	}
+	WRITE_ONCE(hdm->cut, true);
+	schedule_work(&hdm->recover);
+	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET
+					      : PCI_ERS_RESULT_DISCONNECT;
 }
 
 static pci_ers_result_t hdm_slot_reset(struct pci_dev *pdev)
@@ -201,20 +226,14 @@ static pci_ers_result_t hdm_slot_reset(struct pci_dev *pdev)
 	pci_save_state(pdev);
 	if (!pci_device_is_present(pdev))
 		return PCI_ERS_RESULT_DISCONNECT;
-	annex_member_verify(pci_get_drvdata(pdev));
+	hdm_was_reset(pci_get_drvdata(pdev));
 	return PCI_ERS_RESULT_RECOVERED;
-}
-
-static void hdm_recovered(struct pci_dev *pdev)
-{
-	annex_member_verify(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers hdm_errors = {
 	.reset_done = hdm_reset_done,
 	.error_detected = hdm_error_detected,
 	.slot_reset = hdm_slot_reset,
-	.resume = hdm_recovered,
 };
 
 /* Without power the decoders are lost, and stores to the range with them. */
@@ -231,6 +250,7 @@ static int hdm_suspend(struct device *dev)
 static int hdm_resume(struct device *dev)
 {
 	pci_save_state(to_pci_dev(dev));
+	hdm_was_reset(dev_get_drvdata(dev));
 	return 0;
 }
 

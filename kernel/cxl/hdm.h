@@ -44,6 +44,8 @@ struct dentry;
  * @mem_enabled: this driver has set Mem_Enable.
  * @range: range that the device is a member of, or NULL (written under the ranges' lock).
  * @users: number of open files (the ranges' lock).
+ * @recover: work after a reset, or after a PCI error that cut the device off.
+ * @cut: such an error, which no reset has followed yet.
  * @refusals: number of refused calls.
  * @debug: directory in debugfs.
  */
@@ -61,6 +63,8 @@ struct annex_hdm {
 	bool mem_enabled;
 	struct annex_range *range;
 	unsigned int users;
+	struct work_struct recover;
+	bool cut;
 	atomic64_t refusals;
 	struct dentry *debug;
 };

@@ -409,16 +409,20 @@ static int media_write_policy(struct annex_media *media, const u8 policy[CXL_EVE
 			       0);
 }
 
+static int media_ask_for_interrupts(struct annex_media *media, u8 policy[CXL_EVENT_LOGS])
+{
+	pci_set_master(media->pdev); /* interrupts are writes */
+	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
+		policy[log] = media->fw_logs & BIT(log) ? media->saved_policy[log] : CXL_POLICY_MSI;
+	return media_write_policy(media, policy);
+}
+
 /* Enable interrupts. The device chooses the vectors. */
 static int media_use_vectors(struct annex_media *media, int vectors)
 {
 	u8 policy[CXL_EVENT_LOGS];
-	int err;
+	int err = media_ask_for_interrupts(media, policy);
 
-	pci_set_master(media->pdev); /* interrupts are writes */
-	for (u32 log = 0; log < CXL_EVENT_LOGS; log++)
-		policy[log] = media->fw_logs & BIT(log) ? media->saved_policy[log] : CXL_POLICY_MSI;
-	err = media_write_policy(media, policy);
 	if (!err)
 		err = media_read_policy(media, policy);
 	if (!err)
@@ -497,6 +501,24 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 	media_announce(media);
 	annex_media_fetch(media); /* the records from before interrupts were enabled */
 	return 0;
+}
+
+void annex_media_resume(struct annex_media *media)
+{
+	u8 policy[CXL_EVENT_LOGS];
+	int err;
+
+	if (media->interrupts) {
+		err = media_ask_for_interrupts(media, policy);
+		if (err) {
+			WRITE_ONCE(media->interrupts, false);
+			media_free_vectors(media);
+			dev_notice(media->mbox->dev,
+				   "after a reset its events come without interrupts: error %d\n",
+				   err);
+		}
+	}
+	annex_media_fetch(media); /* the records from before interrupts were enabled */
 }
 
 void annex_media_end(struct annex_media *media)

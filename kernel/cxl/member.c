@@ -5,6 +5,8 @@
  */
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pci.h>
+#include "filter.h"
 #include "member.h"
 #include "page.h"
 #include "range.h"
@@ -97,8 +99,8 @@ static struct annex_range *member_make(struct annex_range *r, const struct annex
 	if (err)
 		member_release(r, err == -ENOTRECOVERABLE);
 	else
-		dev_info(&r->members[0]->dev, "range of 0x%llx bytes at 0x%llx, %u ways\n",
-			 r->bytes, r->base, r->n);
+		dev_info_ratelimited(&r->members[0]->dev, "range of 0x%llx bytes, %u ways\n",
+				     r->bytes, r->n);
 	complete_all(&r->made);
 	if (!err)
 		return r;
@@ -259,6 +261,8 @@ void annex_member_evict(struct annex_hdm *hdm, unsigned long patience)
 	annex_ranges_unlock();
 	r = member_wait_made(hdm);
 	if (r) {
+		if (!pci_device_is_present(hdm->pdev))
+			annex_filter_kill(&r->gate);
 		member_end(r);
 		/* Do not block the PCI core for longer: the work releases the range later. */
 		if (!wait_for_completion_timeout(&r->gone, patience))
@@ -277,6 +281,20 @@ void annex_member_verify(struct annex_hdm *hdm)
 		return;
 	if (annex_range_state(r) == ANNEX_RANGE_LIVE && annex_range_lost(r, hdm)) {
 		dev_err(&hdm->dev, "a reset cleared its decoders: the range ends, data is lost\n");
+		member_end(r);
+	}
+	annex_range_put(r);
+}
+
+void annex_member_cut(struct annex_hdm *hdm)
+{
+	struct annex_range *r = member_wait_made(hdm);
+
+	if (!r)
+		return;
+	annex_filter_kill(&r->gate);
+	if (annex_range_state(r) == ANNEX_RANGE_LIVE) {
+		dev_err(&hdm->dev, "a PCI error cut it off: the range ends, data is lost\n");
 		member_end(r);
 	}
 	annex_range_put(r);

@@ -8,6 +8,7 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include "compat.h"
 #include "filter.h"
 #include "page.h"
@@ -91,27 +92,72 @@ int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma)
 			      : err;
 }
 
-void annex_page_join(struct annex_range *r, struct annex_user *user)
-{
-	down_write(&r->view);
-	list_add(&user->list, &r->users);
-	up_write(&r->view);
-}
+/*
+ * struct page_space - An address space whose mappings may have pages of a range: of all open files
+ * of one inode. Usually there is one for each member.
+ * @list: entry in the range's spaces.
+ * @mapping: the address space, which these files hold.
+ * @files: number of these files.
+ */
+struct page_space {
+	struct list_head list;
+	struct address_space *mapping;
+	unsigned int files;
+};
 
-static void page_zap(struct annex_range *r, u64 at, u64 bytes)
+static struct page_space *page_find_space(struct annex_range *r, struct address_space *mapping)
 {
-	struct annex_user *user;
+	struct page_space *space;
 
 	lockdep_assert_held_write(&r->view);
-	list_for_each_entry(user, &r->users, list)
-		unmap_mapping_range(user->mapping, at, bytes, 1);
+	list_for_each_entry(space, &r->spaces, list)
+		if (space->mapping == mapping)
+			return space;
+	return NULL;
+}
+
+int annex_page_join(struct annex_range *r, struct annex_user *user)
+{
+	struct page_space *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *space;
+
+	if (!fresh)
+		return -ENOMEM;
+	down_write(&r->view);
+	space = page_find_space(r, user->mapping);
+	if (!space) {
+		space = fresh;
+		space->mapping = user->mapping;
+		list_add(&space->list, &r->spaces);
+	}
+	space->files++;
+	up_write(&r->view);
+	if (space != fresh)
+		kfree(fresh);
+	return 0;
+}
+
+/* One walk of the mappings of each address space, however many files it has. */
+static void page_zap(struct annex_range *r, u64 at, u64 bytes)
+{
+	struct page_space *space;
+
+	lockdep_assert_held_write(&r->view);
+	list_for_each_entry(space, &r->spaces, list)
+		unmap_mapping_range(space->mapping, at, bytes, 1);
 }
 
 void annex_page_leave(struct annex_range *r, struct annex_user *user)
 {
+	struct page_space *space;
+
 	down_write(&r->view);
-	list_del(&user->list);
+	space = page_find_space(r, user->mapping);
+	if (--space->files)
+		space = NULL;
+	else
+		list_del(&space->list);
 	up_write(&r->view);
+	kfree(space);
 }
 
 void annex_page_end(struct annex_range *r)
@@ -153,6 +199,8 @@ bool annex_page_mark_poison(struct annex_range *r, u64 first, u64 last)
 	if (find_next_zero_bit(r->bad, end, from) >= end)
 		return false;
 	bitmap_set(r->bad, from, end - from);
+	if (r->uc && test_bit((r->cached + r->wc) >> PAGE_SHIFT, r->bad))
+		annex_filter_kill(&r->gate); /* its table is poisoned */
 	trace_annex_hdm_poison(dev_name(&r->members[0]->dev), from << PAGE_SHIFT,
 			       (end - from) << PAGE_SHIFT);
 	return true;

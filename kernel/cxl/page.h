@@ -24,8 +24,8 @@ void annex_page_unmake(struct annex_range *r);
 int annex_page_mmap(struct annex_user *user, struct vm_area_struct *vma);
 /* annex_page_show() - Let faults in a new mapping insert pages, by their offset in the range. */
 void annex_page_show(struct annex_range *r, struct vm_area_struct *vma);
-/* annex_page_join() - Let a file map the range, until annex_page_leave(). */
-void annex_page_join(struct annex_range *r, struct annex_user *user);
+/* annex_page_join() - Let a file map the range, until annex_page_leave(). 0 or -ENOMEM. */
+int annex_page_join(struct annex_range *r, struct annex_user *user);
 void annex_page_leave(struct annex_range *r, struct annex_user *user);
 /* annex_page_end() - Make the range ENDING, and remove all pages from page tables. */
 void annex_page_end(struct annex_range *r);

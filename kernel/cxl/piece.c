@@ -92,15 +92,32 @@ static bool piece_is_allowed(const struct annex_range *r, const struct annex_pie
 	return n <= ANNEX_M2FUNC_PIECES && bytes <= r->uc / ANNEX_M2FUNC_SHARE;
 }
 
+/* The first of @want free pages together without poison; @pages: there are none. */
+static unsigned long piece_find(struct annex_range *r, unsigned long pages, unsigned long want)
+{
+	unsigned long first = (r->cached + r->wc) >> PAGE_SHIFT, at = 0, bad;
+
+	for (; want <= pages; at = bad - first + 1) {
+		at = bitmap_find_next_zero_area(r->uncached, pages, at, want, 0);
+		if (at >= pages)
+			break;
+		bad = find_next_bit(r->bad, first + at + want, first + at);
+		if (bad >= first + at + want)
+			return at;
+	}
+	return pages;
+}
+
 static int piece_take(struct annex_range *r, struct annex_piece *p)
 {
-	unsigned long pages = r->uc >> PAGE_SHIFT, want = p->bytes >> PAGE_SHIFT, at = pages;
+	unsigned long pages = r->uc >> PAGE_SHIFT, want = p->bytes >> PAGE_SHIFT, at;
 
 	lockdep_assert_held_write(&r->view);
 	if (r->state != ANNEX_RANGE_LIVE)
 		return -ENODEV;
-	if (p->bytes <= r->uc)
-		at = bitmap_find_next_zero_area(r->uncached, pages, 0, want, 0);
+	if (r->uc && test_bit((r->cached + r->wc) >> PAGE_SHIFT, r->bad))
+		return -EIO; /* the packet filter is poisoned */
+	at = piece_find(r, pages, want);
 	if (at >= pages)
 		return -ENOSPC;
 	if (!piece_is_allowed(r, p))

@@ -71,7 +71,7 @@ enum annex_range_state {
  * @poison_count: number of times that bits of @bad were set; also read without the view.
  * @uncached: bitmap of uncached pages in use.
  * @pieces: pieces of the uncached part.
- * @users: open files, whose mappings may have pages.
+ * @spaces: address spaces of open files, whose mappings may have pages (page.c).
  * @exports: dma-bufs (@lock).
  */
 struct annex_range {
@@ -101,7 +101,7 @@ struct annex_range {
 	u64 poison_count;
 	unsigned long *uncached;
 	struct list_head pieces;
-	struct list_head users;
+	struct list_head spaces;
 	struct list_head exports;
 };
 

@@ -3,6 +3,7 @@
  * An open file of a CXL memory device: calls, read() and poll(). Owns the file's position in the
  * events and in the poison list.
  */
+#include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/poll.h>
@@ -251,6 +252,10 @@ static int user_get_members(struct annex_user *user, const struct annex_ioc_hdm_
 		if (file->f_op != &annex_user_ops)
 			return annex_hdm_refuse(user->hdm, -EINVAL,
 						"range: descriptor %d is no CXL memory", fds[i]);
+		if (!(file->f_mode & FMODE_WRITE))
+			return annex_hdm_refuse(user->hdm, -EBADF,
+						"range: descriptor %d was opened for reading",
+						fds[i]);
 		hdm = ((struct annex_user *)file->private_data)->hdm;
 		for (u32 j = 0; j < i; j++)
 			if (want->members[j] == hdm)
@@ -265,6 +270,7 @@ static int user_join(struct annex_user *user, const struct annex_want *want,
 		     struct annex_ioc_hdm_range *args)
 {
 	struct annex_range *r;
+	int err;
 
 	lockdep_assert_held(&user->reading);
 	if (user->range)
@@ -272,11 +278,15 @@ static int user_join(struct annex_user *user, const struct annex_want *want,
 	r = annex_member_join(user->hdm, want);
 	if (IS_ERR(r))
 		return PTR_ERR(r);
-	annex_page_join(r, user);
+	err = annex_page_join(r, user);
+	if (err) {
+		annex_range_leave(r);
+		return err;
+	}
 	smp_store_release(&user->range, r); /* pairs with the acquires in mmap(), poll(), calls */
 	args->bytes = r->bytes;
 	args->granularity = r->granularity;
-	args->base = r->base;
+	args->base = capable(CAP_SYS_ADMIN) ? r->base : 0; /* as in sysfs */
 	return 0;
 }
 

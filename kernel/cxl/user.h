@@ -6,7 +6,6 @@
 #define ANNEX_USER_H
 
 #include <linux/fs.h>
-#include <linux/list.h>
 #include <linux/mutex.h>
 #include "media.h"
 
@@ -20,7 +19,6 @@ struct annex_range;
  * @mapping: address space whose mappings show the range.
  * @version_checked: the ABI versions have been compared.
  * @range: range that the file has joined, for good; written under @reading.
- * @list: entry in the range's users (the range's view).
  * @poison_count: value of the range's @poison_count whose poison list the file has read.
  * @list_count: value of the range's @poison_count when the first part of a list was copied.
  * @reading: serialises read() and the calls that join a range.
@@ -32,7 +30,6 @@ struct annex_user {
 	struct address_space *mapping;
 	bool version_checked;
 	struct annex_range *range;
-	struct list_head list;
 	u64 poison_count, list_count;
 	struct mutex reading; /* protects the position and the range */
 	struct annex_reader reader;

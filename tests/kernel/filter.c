@@ -174,6 +174,30 @@ static void killed(void)
 	CU_ASSERT_EQUAL(add(0), -ENODEV); /* the range has ended */
 }
 
+static void untouched(const u8 *at)
+{
+	(void)at;
+	shim_require(false);
+}
+
+/* Memory that is gone is neither read nor written, and its pages count as free. */
+static void gone(void)
+{
+	begin(acknowledge);
+	CU_ASSERT(!add(0) && !add(1));
+	annex_filter_kill(&gate);
+	shim.reads = untouched;
+	memset(part, 0xff, sizeof(part));
+	CU_ASSERT(removes(0));
+	CU_ASSERT_EQUAL(add(2), -ENODEV);
+	annex_filter_exit(&gate);
+	for (u32 i = 0; i < PART; i++)
+		CU_ASSERT_EQUAL_FATAL(part[i], 0xff);
+	table()->magic = 0;
+	end();
+}
+
 UNIT_SUITE(cxl_filter, {"a good device", good_device},
 	   {"a device that writes into the table", table_that_lies},
-	   {"devices that do not acknowledge", deaf_devices}, {"a process that is killed", killed})
+	   {"devices that do not acknowledge", deaf_devices}, {"a process that is killed", killed},
+	   {"memory that is gone", gone})

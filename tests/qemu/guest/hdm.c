@@ -9,6 +9,9 @@
  *   hdm verify MEMBERS GRAIN        the pattern is there
  *   hdm time ADDRESS                milliseconds from open() to memory that can be used
  *   hdm pace ADDRESS                milliseconds for eleven ranges, one after the other
+ *   hdm killed ADDRESS N            N processes that make a range are killed at once; milliseconds
+ *                                   for the next one
+ *   hdm crowd ADDRESS N             N files map a page of the range, which is read; say "crowded"
  *   hdm direct MEMBERS FILE [on]    O_DIRECT between a file and the range, both ways
  *   hdm dmabuf MEMBERS URI [on]     queues and data of an NVMe device in the range; on: say
  *                                   "running", and go on until something fails; so above
@@ -25,6 +28,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <annex/detail/clock.h>
@@ -201,6 +205,46 @@ static int pace(const char *address)
 			die("range %u: %m", i);
 	}
 	printf("%llu\n", (unsigned long long)((annex_now() - start) / 1000000));
+	return 0;
+}
+
+static int killed(const char *address, unsigned int n)
+{
+	uint64_t start;
+	struct range r;
+
+	for (unsigned int i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			join(&r, address, want("0"));
+			pause();
+		}
+		if (pid < 0 || kill(pid, SIGKILL) || waitpid(pid, NULL, 0) != pid)
+			die("process %u: %m", i);
+	}
+	start = annex_now();
+	join(&r, address, want("0"));
+	printf("%llu\n", (unsigned long long)((annex_now() - start) / 1000000));
+	return 0;
+}
+
+static int crowd(const char *address, unsigned int n)
+{
+	struct rlimit most = {.rlim_cur = n + 20, .rlim_max = n + 20};
+
+	if (setrlimit(RLIMIT_NOFILE, &most))
+		die("%u files: %m", n);
+	for (unsigned int i = 0; i < n; i++) {
+		struct range r;
+
+		join(&r, address, want("0"));
+		if (*(volatile uint64_t *)r.mem == 1) /* a page fault */
+			die("file %u", i);
+	}
+	puts("crowded");
+	fflush(stdout);
+	pause();
 	return 0;
 }
 
@@ -476,6 +520,10 @@ int main(int argc, char **argv)
 		return time_open(argv[2]);
 	if (!strcmp(what, "pace"))
 		return pace(argv[2]);
+	if (!strcmp(what, "killed") && argc == 4)
+		return killed(argv[2], (unsigned int)strtoul(argv[3], NULL, 0));
+	if (!strcmp(what, "crowd") && argc == 4)
+		return crowd(argv[2], (unsigned int)strtoul(argv[3], NULL, 0));
 	if (!strcmp(what, "direct") && argc >= 4)
 		return direct(argv[2], argv[3], argc > 4);
 	if (!strcmp(what, "dmabuf") && argc >= 4)

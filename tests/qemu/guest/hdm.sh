@@ -96,6 +96,8 @@ if ! grep -q hypervisor /proc/cpuinfo; then
 	chmod 666 "/dev/annex/$first"
 	claim "users empty the machine's caches five times a second at most" \
 		[ "$(nobody hdm pace "$first")" -ge 2000 ]
+	claim "those that are killed delay no other" \
+		[ "$(nobody hdm killed "$first" 200)" -lt $((2000 * SLOW)) ]
 	chmod 600 "/dev/annex/$first"
 fi
 mkfifo go

@@ -64,6 +64,7 @@ static void wrong_ranges(int fd, int other)
 {
 	struct annex_ioc_hdm_range args;
 	int fds[ANNEX_HDM_MEMBERS] = {fd, fd, -1, other};
+	char path[64];
 
 #define WRONG(want, words, ...)                                                                    \
 	do {                                                                                       \
@@ -86,6 +87,12 @@ static void wrong_ranges(int fd, int other)
 	WRONG(-EINVAL, "no list of members", args.nmembers = 1);
 	WRONG(-EFAULT, "members in no memory", args.nmembers = 1; args.members = 8);
 	WRONG(-EINVAL, "a member twice", args.nmembers = 2; args.members = (uintptr_t)fds);
+	snprintf(path, sizeof(path), "/dev/annex/%s", address);
+	fds[0] = open(path, O_RDONLY | O_CLOEXEC);
+	WRONG(-EBADF, "a member opened for reading", args.nmembers = 1;
+	      args.members = (uintptr_t)fds);
+	close(fds[0]);
+	fds[0] = fd;
 	WRONG(-EBADF, "a descriptor of nothing", args.nmembers = 1;
 	      args.members = (uintptr_t)(fds + 2));
 	WRONG(-EINVAL, "a file of another kind", args.nmembers = 1;

@@ -3,7 +3,7 @@
 # What a range is told of its device: no sleep while it is used, resets and errors of the bus, a
 # removal that does not wait for long, and memory that firmware has given out before.
 # machines: flat
-# limit: 150
+# limit: 180
 . /test/lib.sh
 
 says()
@@ -37,6 +37,17 @@ reset_bus()
 	echo 1 >"/sys/bus/pci/devices/$first/reset"
 }
 
+media_event()
+{
+	host cxl-inject-general-media-event path=/machine/peripheral/cxl0 log=failure flags=1 \
+		dpa=4096 descriptor=3 type=2 transaction-type=1
+}
+
+uptime_ms()
+{
+	awk '{ printf "%d", $1 * 1000 }' /proc/uptime
+}
+
 # word AT - 16 bits of its configuration.
 word()
 {
@@ -66,13 +77,15 @@ cxl_mem()
 	[ $(($(word "$at") & 4)) -eq $(($1 * 4)) ]
 }
 
-# What ends its range, which another one can follow: loses WORDS COMMAND...
+# What ends its range, which another one can follow: loses LINE WORDS COMMAND...
 loses()
 {
+	line=$1
+	shift
 	claim "a range is held" hold "$first"
 	claim "its memory can be read" says "touch 0x1000" byte
 	claim "$@"
-	claim "its decoders are gone, which is said" within 5 logged "reset cleared its decoders"
+	claim "its range ends, which is said" within 5 logged "$line"
 	claim "so its memory is SIGBUS" within 5 says "touch 0x1000" SIGBUS
 	echo end >&6
 	claim "its user ends" ended 0
@@ -93,8 +106,14 @@ claim "its user ends" ended 0
 claim "now the machine sleeps" sleeps
 claim "and there can be a range again" hdm fill "$first" 0
 
-loses "its bus is reset" reset_bus
-loses "its port has a fatal error" host aer port=cxlport0 error=DLP
+loses "reset cleared its decoders" "its bus is reset" reset_bus
+start hdm wait "$first"
+claim "a reader of its events waits" hears 20 waiting
+claim "the device has an event" media_event
+claim "the reader has it, after the reset" hears 10 "event 2"
+kill $pid
+claim "it is told to end" ended 143
+loses "a PCI error cut it off" "its port has a fatal error" host aer port=cxlport0 error=DLP
 
 claim "a range is held" hold "$first"
 base=$(range "$first" base)
@@ -109,6 +128,18 @@ claim "its bus is reset" reset_bus
 claim "all of it, which QEMU forgets" cxl_mem 0
 claim "it is bound again" bind_cxl "$first"
 claim "there can be another" hdm fill "$first" 0
+
+start hdm crowd "$first" 2000
+claim "2000 files map a page of a range" hears 60 crowded
+before=$(uptime_ms)
+claim "the device is taken away" unbind_cxl "$first"
+took=$(($(uptime_ms) - before))
+report "# unbound in $took ms"
+claim "in a second at most" [ $took -le $((1000 * SLOW)) ]
+kill -KILL $pid
+claim "its users end" ended 137
+claim "its bus is reset" reset_bus
+claim "it is bound again" bind_cxl "$first"
 
 claim "firmware gives its memory out" cxl_mem 1
 claim "which is respected" refused "Device or resource busy" hdm fill "$first" 0
