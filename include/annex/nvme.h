@@ -178,11 +178,20 @@ struct annex_id_ns {
 	uint64_t nuse;
 	uint8_t nsfeat;
 	uint8_t nlbaf;
-	uint8_t flbas; /* bits 3:0: index into lbaf */
+	uint8_t flbas;
 	uint8_t rsvd27[101];
-	struct annex_lbaf lbaf[16];
-	uint8_t rsvd192[3904];
+	struct annex_lbaf lbaf[64];
+	uint8_t rsvd384[3712];
 };
+
+/*
+ * The format of a namespace: FLBAS bits 3:0, and above them bits 6:5 if it has more than 16 formats
+ * (NVM 4.1.5.1).
+ */
+static inline const struct annex_lbaf *annex_id_format(const struct annex_id_ns *id)
+{
+	return &id->lbaf[(id->flbas & 15) | (id->nlbaf > 15 ? id->flbas >> 1 & 0x30 : 0)];
+}
 
 static_assert(sizeof(struct annex_sqe) == 64, "submission queue entry");
 static_assert(offsetof(struct annex_sqe, dptr) == 24, "data pointer");

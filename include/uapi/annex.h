@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
  * The calls between annex.ko and its users, on /dev/annex/DDDD:BB:DD.F: one file for each
- * controller, one owner for each file. The calls for CXL memory are at the end.
+ * controller. The calls for CXL memory are at the end.
  *
- * The module owns the controller's registers and its admin queue. The owner has I/O queue pairs in
- * memory of its choice, which it fills and rings itself, and decides which memory the controller
- * may access. The first call on a file is ANNEX_IOC_INFO; before it all other calls, and mmap(),
- * fail with -EPROTO.
+ * The module owns the controller's registers and its admin queue. The owner, a file that was
+ * opened for writing, has I/O queue pairs in memory of its choice, which it fills and rings
+ * itself, and decides which memory the controller may access. There is one owner at a time
+ * (-EBUSY). A file that was opened for reading is open beside the owner, and can only ask:
+ * ANNEX_IOC_INFO, _IDENTIFY, _STATE, _LOG, _FEATURE. The first call on a file is ANNEX_IOC_INFO;
+ * before it all other calls, and mmap(), fail with -EPROTO.
  *
  * Every structure begins with its own size, and grows at its end. Members that an older caller does
  * not have are zero. Members that the module does not know must be zero (-E2BIG). Unknown flags and
  * nonzero reserved fields are -EINVAL. If a controller was removed, or failed a reset, every call
- * but ANNEX_IOC_STATE returns -ENODEV, and poll() reports POLLHUP. If its IOMMU domain was made
- * lazy meanwhile, calls that give it memory or queues return -EPERM.
+ * but ANNEX_IOC_STATE returns -ENODEV, and poll() reports POLLHUP. While it recovers from a PCI
+ * error, or has no power, open() for writing and calls that need it return -EAGAIN, and poll() does
+ * not report POLLOUT. If its IOMMU domain was made lazy meanwhile, calls that give it memory or
+ * queues return -EPERM.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H
@@ -64,7 +68,7 @@ struct annex_ioc_info {
 /**
  * struct annex_ioc_identify - ANNEX_IOC_IDENTIFY: the Identify command.
  * @size: in: bytes of this structure.
- * @cns: in: 0 (namespace), 1 (controller) or 2 (list of active namespaces); others are -EINVAL.
+ * @cns: in: 0, 1, 2, 3, 5, 6 or 8; others are -EINVAL. The command set (CSI) is NVM.
  * @nsid: in: the namespace, or the start of a list.
  * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
  * @data: in: address of a buffer of 4096 bytes.
@@ -216,8 +220,49 @@ struct annex_ioc_state {
 	__u32 rsvd;
 };
 
+/**
+ * struct annex_ioc_log - ANNEX_IOC_LOG: the Get Log Page command.
+ * @size: in: bytes of this structure.
+ * @lid: in: 01h (errors), 02h (SMART), 03h (firmware slots) or 05h (effects); others are -EINVAL.
+ * @nsid: in: the namespace; 0xffffffff: the controller.
+ * @bytes: in: bytes to read, a multiple of 4, up to 4096.
+ * @offset: in: first byte of the page to read, a multiple of 4.
+ * @data: in: address of a buffer of @bytes.
+ * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
+ * @rsvd: 0.
+ */
+struct annex_ioc_log {
+	__u32 size;
+	__u32 lid;
+	__u32 nsid;
+	__u32 bytes;
+	__aligned_u64 offset;
+	__aligned_u64 data;
+	__u32 status;
+	__u32 rsvd;
+};
+
+/**
+ * struct annex_ioc_feature - ANNEX_IOC_FEATURE: the Get Features command.
+ * @size: in: bytes of this structure.
+ * @fid: in: 02h (power), 04h (temperature threshold) or 06h (volatile write cache); others are
+ *	-EINVAL.
+ * @select: in: 0 (current), 1 (default) or 2 (saved value).
+ * @dw11: in: command dword 11.
+ * @value: out: dword 0 of the completion.
+ * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
+ */
+struct annex_ioc_feature {
+	__u32 size;
+	__u32 fid;
+	__u32 select;
+	__u32 dw11;
+	__u32 value;
+	__u32 status;
+};
+
 /*
- * A type that is free in Linux's ioctl-number.rst. Annex uses numbers 0x00 to 0x08 for controllers,
+ * A type that is free in Linux's ioctl-number.rst. Annex uses numbers 0x00 to 0x0a for controllers,
  * and 0x20 to 0x24 for CXL memory.
  */
 #define ANNEX_IOC_TYPE 0xA7
@@ -232,6 +277,8 @@ struct annex_ioc_state {
 #define ANNEX_IOC_STATE _IOWR(ANNEX_IOC_TYPE, 0x07, struct annex_ioc_state)
 /* Reset the controller, which ends all queue pairs; mappings stay. -ENODEV: the reset failed. */
 #define ANNEX_IOC_RESET _IO(ANNEX_IOC_TYPE, 0x08)
+#define ANNEX_IOC_LOG _IOWR(ANNEX_IOC_TYPE, 0x09, struct annex_ioc_log)
+#define ANNEX_IOC_FEATURE _IOWR(ANNEX_IOC_TYPE, 0x0a, struct annex_ioc_feature)
 
 /*
  * Offsets for mmap(). Mappings must be shared, and are not inherited by a child, except for
@@ -315,7 +362,7 @@ struct annex_ioc_hdm_info {
  *	file's among them; 0: this device alone.
  * @nmembers: in: 0, 1, 2, 4 or 8.
  * @granularity: in: bytes on one member before the next; 0: the window's. out: the granularity.
- * @base: out: host physical address.
+ * @base: out: host physical address, for callers with CAP_SYS_ADMIN; 0 for others.
  *
  * -EBUSY: the device has a range with other parameters, or one that is still ending; another driver
  * owns the decoders; they were committed out of order; a conflicting memory type of addresses.
@@ -509,6 +556,8 @@ static_assert(sizeof(struct annex_ioc_queue) == 48, "annex_ioc_queue");
 static_assert(sizeof(struct annex_ioc_qid) == 8, "annex_ioc_qid");
 static_assert(sizeof(struct annex_ioc_abort) == 16, "annex_ioc_abort");
 static_assert(sizeof(struct annex_ioc_state) == 16, "annex_ioc_state");
+static_assert(sizeof(struct annex_ioc_log) == 40, "annex_ioc_log");
+static_assert(sizeof(struct annex_ioc_feature) == 24, "annex_ioc_feature");
 static_assert(sizeof(struct annex_ioc_hdm_info) == 96, "annex_ioc_hdm_info");
 static_assert(sizeof(struct annex_ioc_hdm_range) == 56, "annex_ioc_hdm_range");
 static_assert(sizeof(struct annex_ioc_hdm_dmabuf) == 24, "annex_ioc_hdm_dmabuf");

@@ -205,20 +205,26 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 	return err;
 }
 
-int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid)
+int annex_admin_read(struct annex_ctrl *ctrl, struct nvme_command *cmd)
 {
-	struct nvme_command cmd = {};
 	int status;
 
 	if (ctrl->admin.broken) /* the data page may be unmapped */
 		return -EIO;
 	memset(ctrl->admin.data.at, 0, ANNEX_PAGE);
 	admin_area_give(ctrl, &ctrl->admin.data);
+	cmd->common.dptr.prp1 = cpu_to_le64(ctrl->admin.data.addr);
+	status = annex_admin_run(ctrl, cmd, NULL);
+	admin_area_take(ctrl, &ctrl->admin.data);
+	return status;
+}
+
+int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid)
+{
+	struct nvme_command cmd = {};
+
 	cmd.identify.opcode = nvme_admin_identify;
 	cmd.identify.nsid = cpu_to_le32(nsid);
 	cmd.identify.cns = cns;
-	cmd.identify.dptr.prp1 = cpu_to_le64(ctrl->admin.data.addr);
-	status = annex_admin_run(ctrl, &cmd, NULL);
-	admin_area_take(ctrl, &ctrl->admin.data);
-	return status;
+	return annex_admin_read(ctrl, &cmd);
 }

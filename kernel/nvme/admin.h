@@ -63,7 +63,12 @@ int annex_admin_begin(struct annex_ctrl *ctrl);
  * -ENODEV, -ETIMEDOUT, -EIO (the queue is broken, or the controller reports a fatal status).
  */
 int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *result);
-/* annex_admin_identify() - Run Identify into @admin.data.at. Returns as annex_admin_run(). */
+/*
+ * annex_admin_read() - Run a command that writes up to a page of data to @admin.data.at. Returns as
+ * annex_admin_run().
+ */
+int annex_admin_read(struct annex_ctrl *ctrl, struct nvme_command *cmd);
+/* annex_admin_identify() - annex_admin_read() of Identify. */
 int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid);
 
 #endif

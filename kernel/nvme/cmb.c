@@ -26,6 +26,29 @@ static u32 cmb_flags_of(u32 cmbsz)
 	return flags;
 }
 
+/* Whether bytes of a BAR contain doorbells, the MSI-X table or its pending bits. */
+static bool cmb_has_others(struct annex_ctrl *ctrl, u32 bar, u64 offset, u64 bytes)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+	u64 end = offset + bytes;
+	u32 table, pending, n;
+	u16 flags;
+
+	if (!bar && offset < NVME_REG_DBS + ctrl->door_bytes)
+		return true;
+	if (!pdev->msix_cap)
+		return false;
+	pci_read_config_word(pdev, pdev->msix_cap + PCI_MSIX_FLAGS, &flags);
+	pci_read_config_dword(pdev, pdev->msix_cap + PCI_MSIX_TABLE, &table);
+	pci_read_config_dword(pdev, pdev->msix_cap + PCI_MSIX_PBA, &pending);
+	n = (flags & PCI_MSIX_FLAGS_QSIZE) + 1;
+	if ((table & PCI_MSIX_TABLE_BIR) == bar && (table & PCI_MSIX_TABLE_OFFSET) < end &&
+	    (table & PCI_MSIX_TABLE_OFFSET) + n * PCI_MSIX_ENTRY_SIZE > offset)
+		return true;
+	return (pending & PCI_MSIX_PBA_BIR) == bar && (pending & PCI_MSIX_PBA_OFFSET) < end &&
+	       (pending & PCI_MSIX_PBA_OFFSET) + n / 8 + 8 > offset;
+}
+
 int annex_cmb_init(struct annex_ctrl *ctrl)
 {
 	struct pci_dev *pdev = ctrl->pdev;
@@ -57,11 +80,14 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 	cmb->bus = pci_bus_address(pdev, bar) + offset;
 	if (!IS_ALIGNED(cmb->phys | cmb->bus, ANNEX_PAGE))
 		return 0;
+	if (cmb_has_others(ctrl, bar, offset, cmb->visible))
+		return annex_refuse(ctrl, 0, "its memory is not used: it overlaps other registers");
 	cmb->taken = bitmap_zalloc(bytes / ANNEX_PAGE, GFP_KERNEL);
 	if (!cmb->taken)
 		return -ENOMEM;
 	cmb->pages = bytes / ANNEX_PAGE;
 	cmb->flags = cmb_flags_of(size);
+	cmb->used = true; /* by another driver, or by owners before this one was bound */
 	return 0;
 }
 

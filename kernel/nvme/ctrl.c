@@ -2,12 +2,14 @@
 /*
  * Enabling, resetting and stopping a controller (NVMe Base 2.0 sections 3.5 to 3.7).
  */
+#include <linux/delay.h>
 #include <linux/dma-map-ops.h>
 #include <linux/iommu.h>
 #include <linux/iopoll.h>
 #include "ctrl.h"
 
 #define POLL_US 100
+#define SLOW_STOP_MS 2300
 
 void annex_ctrl_lock(struct annex_ctrl *ctrl)
 {
@@ -50,7 +52,8 @@ int annex_ctrl_direct(struct annex_ctrl *ctrl)
 		return 0;
 	err = iommu_get_group_resv_regions(group, &regions);
 	list_for_each_entry(region, &regions, list) {
-		if (!err && region->type == IOMMU_RESV_DIRECT)
+		if (!err && (region->type == IOMMU_RESV_DIRECT ||
+			     region->type == IOMMU_RESV_DIRECT_RELAXABLE))
 			err = annex_refuse(ctrl, -EPERM,
 					   "firmware has it reach 0x%zx bytes of memory (RMRR)",
 					   region->length);
@@ -109,6 +112,8 @@ static int ctrl_disable(struct annex_ctrl *ctrl)
 	u32 cc = readl(ctrl->bar + NVME_REG_CC);
 
 	writel(cc & ~(NVME_CC_ENABLE | NVME_CC_SHN_MASK), ctrl->bar + NVME_REG_CC);
+	if (ctrl->slow_stop && cc & NVME_CC_ENABLE)
+		msleep(SLOW_STOP_MS);
 	return ctrl_wait_status(ctrl, NVME_CSTS_RDY, 0);
 }
 
@@ -161,14 +166,19 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	lockdep_assert_held(&ctrl->lock);
 	if (ctrl->gone)
 		return -ENODEV;
-	if (ctrl->asleep)
-		return -EIO;
+	if (ctrl->asleep) {
+		ctrl_silence(ctrl); /* callers free memory that its commands use */
+		return -EAGAIN;
+	}
 	annex_view_close(ctrl);
 	ctrl->resets++;
 	atomic64_inc(&ctrl->count.resets);
 	err = ctrl_disable(ctrl);
-	if (!err)
+	if (!err) {
+		/* Not before: a controller that has woken may still have queues. */
+		pci_set_master(ctrl->pdev);
 		err = ctrl_enable(ctrl);
+	}
 	if (!err)
 		err = annex_shadow_begin(ctrl);
 	if (!err) {
@@ -237,7 +247,9 @@ static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 {
 	const struct nvme_id_ns *id = ctrl->admin.data.at;
-	const struct nvme_lbaf *format = &id->lbaf[id->flbas & 15];
+	/* Bits 6:5 number the formats from 16 on, which are valid if there are so many (NLBAF). */
+	u8 low = id->flbas & 15, high = id->nlbaf > 15 ? id->flbas >> 1 & 0x30 : 0;
+	const struct nvme_lbaf *format = &id->lbaf[high | low];
 
 	if (!id->nsze)
 		return 0;
@@ -255,6 +267,7 @@ static int ctrl_read_cap(struct annex_ctrl *ctrl)
 {
 	ctrl->cap = readl(ctrl->bar + NVME_REG_CAP);
 	ctrl->cap |= (u64)readl(ctrl->bar + NVME_REG_CAP + 4) << 32;
+	ctrl->vs = readl(ctrl->bar + NVME_REG_VS);
 	if (ctrl->cap == U64_MAX)
 		return -ENODEV;
 	if (NVME_CAP_MPSMIN(ctrl->cap) || NVME_CAP_MQES(ctrl->cap) + 1 < ANNEX_ADMIN_DEPTH ||
@@ -324,18 +337,19 @@ void annex_ctrl_sleep(struct annex_ctrl *ctrl, bool reachable)
 {
 	lockdep_assert_held(&ctrl->lock);
 	annex_view_close(ctrl);
-	ctrl->asleep = true;
+	WRITE_ONCE(ctrl->asleep, true); /* poll() reads it without the lock */
 	ctrl->admin.broken = true;
 	if (reachable)
 		ctrl_shut_down(ctrl);
+	else
+		ctrl_silence(ctrl);
 	wake_up_all(&ctrl->wait);
 }
 
 void annex_ctrl_wake(struct annex_ctrl *ctrl)
 {
 	lockdep_assert_held(&ctrl->lock);
-	ctrl->asleep = false;
-	pci_set_master(ctrl->pdev);
+	WRITE_ONCE(ctrl->asleep, false);
 }
 
 void annex_ctrl_stop(struct annex_ctrl *ctrl)

@@ -63,13 +63,17 @@ struct annex_shadow {
  *	pages that faults insert. Taken for reading under the caller's mmap_lock.
  * @open: faults insert doorbells and controller memory rather than @dummy (@view).
  * @gone: the controller was removed, or failed a reset. Written under @lock and @view.
- * @asleep: the controller has no power or does not answer, until annex_ctrl_wake().
+ * @asleep: the controller has no power, or a PCI error cut it off: it is not a bus master until
+ *	annex_ctrl_wake() and a reset.
  * @paused: the PCI core is resetting the controller. Written under @lock.
+ * @saved: configuration space as it was after probe.
+ * @slow_stop: the status must not be read for a while after CC.EN was cleared.
  * @bar: mapped BAR 0.
  * @bar_bytes: size of BAR 0.
  * @door_bytes: bytes of doorbells from 0x1000 on, in pages without other registers.
  * @dummy: page that mappings show in place of doorbells and controller memory.
  * @cap: CAP register.
+ * @vs: VS register.
  * @queues: number of I/O queue pairs that the controller grants.
  * @vectors: number of interrupt vectors; the first is the admin queue's.
  * @max_transfer: as in struct annex_ioc_info.
@@ -79,7 +83,7 @@ struct annex_shadow {
  * @shadow: shadow doorbells.
  * @cmb: controller memory.
  * @wait: waiters in poll(), and in annex_ctrl_lock().
- * @owner: the open file, or NULL.
+ * @owner: the file that was opened for writing, or NULL.
  * @count: counters.
  */
 struct annex_ctrl {
@@ -90,11 +94,14 @@ struct annex_ctrl {
 	struct rw_semaphore view;
 	bool open;
 	bool gone, asleep, paused;
+	struct pci_saved_state *saved;
+	bool slow_stop;
 	void __iomem *bar;
 	resource_size_t bar_bytes;
 	u32 door_bytes;
 	struct page *dummy;
 	u64 cap;
+	u32 vs;
 	u32 queues;
 	u32 vectors;
 	u32 max_transfer;
@@ -123,8 +130,9 @@ void annex_ctrl_wake(struct annex_ctrl *ctrl);
 /* annex_ctrl_free() - Free the module's queues and pages, after the owner's mappings. */
 void annex_ctrl_free(struct annex_ctrl *ctrl);
 /*
- * annex_ctrl_reset() - Reset the controller, which ends all I/O queues. -ENODEV: it failed to
- * become ready, and is stopped.
+ * annex_ctrl_reset() - Reset the controller, which ends all I/O queues. Whatever the result, its
+ * commands reach no memory any more. -ENODEV: it failed to become ready, and is stopped; -EAGAIN:
+ * it is asleep.
  */
 int annex_ctrl_reset(struct annex_ctrl *ctrl);
 /* annex_ctrl_csts() - The CSTS register; all ones when the controller is gone. */
@@ -140,8 +148,8 @@ static inline u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
 int annex_ctrl_alone(struct annex_ctrl *ctrl);
 /*
  * annex_ctrl_direct() - Check that firmware demands no direct mapping (IOMMU_RESV_DIRECT, as of an
- * RMRR), which the controller could reach without the owner mapping it. Relaxable ones, which Linux
- * may leave out, are allowed. -EPERM, with a line; -ENOMEM.
+ * RMRR), which the controller could reach without the owner mapping it. The default domain, which
+ * the module uses, has relaxable ones, too. -EPERM, with a line; -ENOMEM.
  */
 int annex_ctrl_direct(struct annex_ctrl *ctrl);
 /*

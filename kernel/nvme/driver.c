@@ -47,6 +47,7 @@ static void driver_free(struct device *dev)
 
 	annex_node_exit(dev);
 	__free_page(ctrl->dummy);
+	kfree(ctrl->saved);
 	kfree(ctrl);
 }
 
@@ -54,6 +55,20 @@ static const struct annex_node_type ctrl_node = {
 	.ops = &annex_owner_ops,
 	.groups = driver_groups,
 	.release = driver_free,
+};
+
+/*
+ * Controllers that fail if CSTS is read within 2.3 s after CC.EN was cleared, as the kernel's own
+ * driver knows them (NVME_QUIRK_DELAY_BEFORE_CHK_RDY).
+ */
+static const struct pci_device_id slow_stops[] = {
+	{PCI_DEVICE(0x1bb1, 0x0100)}, /* Seagate Nytro */
+	{PCI_DEVICE(0x1c58, 0x0003)}, /* HGST SN100 */
+	{PCI_DEVICE(0x1c58, 0x0023)}, /* WDC SN200 */
+	{PCI_DEVICE(0x1c5f, 0x0540)}, /* Memblaze Pblaze4 */
+	{PCI_DEVICE(0x144d, 0xa821)}, /* Samsung PM1725 */
+	{PCI_DEVICE(0x144d, 0xa822)}, /* Samsung PM1725a */
+	{},
 };
 
 /* The state of the character device, which its last reference frees. */
@@ -74,6 +89,7 @@ static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 		return ERR_PTR(err);
 	}
 	ctrl->pdev = pdev;
+	ctrl->slow_stop = pci_match_id(slow_stops, pdev);
 	mutex_init(&ctrl->lock);
 	init_rwsem(&ctrl->view);
 	init_waitqueue_head(&ctrl->wait);
@@ -87,6 +103,7 @@ static int driver_enable_pci(struct annex_ctrl *ctrl)
 
 	if (err)
 		return err;
+	pci_intx(pdev, 0); /* the admin queue, which owners can ring, would hold a shared line */
 	err = pci_request_mem_regions(pdev, "annex");
 	if (err)
 		goto disable;
@@ -105,6 +122,7 @@ static int driver_enable_pci(struct annex_ctrl *ctrl)
 release:
 	pci_release_mem_regions(pdev);
 disable:
+	pci_intx(pdev, 1);
 	pci_disable_device(pdev);
 	return err;
 }
@@ -115,6 +133,7 @@ static void driver_disable_pci(struct annex_ctrl *ctrl)
 
 	pci_iounmap(pdev, ctrl->bar);
 	pci_release_mem_regions(pdev);
+	pci_intx(pdev, 1);
 	pci_disable_device(pdev);
 }
 
@@ -158,6 +177,7 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto stop;
 	driver_take_vectors(ctrl);
 	pci_save_state(pdev); /* restored after a bus error */
+	ctrl->saved = pci_store_saved_state(pdev);
 	pci_set_drvdata(pdev, ctrl);
 	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
 	if (err)
@@ -200,34 +220,61 @@ static void driver_reset_prepare(struct pci_dev *pdev)
 	annex_owner_pause(pci_get_drvdata(pdev));
 }
 
+/*
+ * After a reset: save the state again, because the PCI core's restore has consumed it. After a
+ * failed recovery the PCI core has restored empty registers: restore the state of probe.
+ */
+static void driver_restore(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+
+	if (ctrl->asleep && !pci_load_saved_state(pdev, ctrl->saved))
+		pci_restore_state(pdev);
+	pci_save_state(pdev);
+	if (ctrl->asleep)
+		pci_clear_master(pdev); /* until annex_ctrl_reset() has stopped the controller */
+}
+
 static void driver_reset_done(struct pci_dev *pdev)
 {
-	pci_save_state(pdev); /* the restore has consumed the saved state */
-	annex_owner_resume(pci_get_drvdata(pdev));
+	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
+
+	driver_restore(ctrl);
+	annex_owner_resume(ctrl);
 }
 
 static pci_ers_result_t driver_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
 	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
 
+	/* The link works, and the error may be another device's: go on. */
+	if (state == pci_channel_io_normal)
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	annex_owner_sleep(ctrl, false);
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
 	dev_warn(&ctrl->dev, "PCI error: resetting the controller\n");
-	annex_owner_sleep(ctrl, false);
-	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER
-					      : PCI_ERS_RESULT_NEED_RESET;
+	return PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t driver_slot_reset(struct pci_dev *pdev)
 {
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
+	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
+
+	/* Another driver may have asked for the reset after an error that changed nothing here. */
+	annex_owner_sleep(ctrl, false);
+	driver_restore(ctrl);
 	return pci_device_is_present(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_DISCONNECT;
 }
 
+/* Also of an error that is not fatal, after a recovery that failed. */
 static void driver_recovered(struct pci_dev *pdev)
 {
-	annex_owner_wake(pci_get_drvdata(pdev));
+	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
+
+	if (ctrl->asleep)
+		driver_restore(ctrl);
+	annex_owner_wake(ctrl);
 }
 
 static const struct pci_error_handlers ctrl_errors = {

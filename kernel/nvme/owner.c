@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The owner of a controller: an open file and its calls. Lets one file at a time use the
- * controller, and resets it.
+ * Files of a controller and their calls. One that was opened for writing owns the controller, and
+ * resets it; others can ask it questions beside the owner.
  */
 #include <linux/capability.h>
 #include <linux/moduleparam.h>
@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <uapi/annex.h>
+#include "ask.h"
 #include "compat.h"
 #include "ctrl.h"
 #include "map.h"
@@ -29,7 +30,7 @@ static void owner_revoke(struct work_struct *work)
 
 	annex_ctrl_lock(ctrl);
 	if (ctrl->owner && map->live && !ctrl->gone) {
-		dev_warn(&ctrl->dev, "a dma-buf was taken away: reset\n");
+		dev_warn_ratelimited(&ctrl->dev, "a dma-buf was taken away: reset\n");
 		annex_queue_reset(ctrl->owner);
 		annex_map_unmap(map);
 	}
@@ -78,6 +79,8 @@ void annex_owner_resume(struct annex_ctrl *ctrl)
 {
 	device_lock_assert(&ctrl->pdev->dev);
 	mutex_lock(&ctrl->lock);
+	if (!ctrl->gone)
+		annex_ctrl_wake(ctrl); /* the reset is also a way out of a failed recovery */
 	owner_bring_up(ctrl);
 	WRITE_ONCE(ctrl->paused, false);
 	mutex_unlock(&ctrl->lock);
@@ -95,11 +98,12 @@ void annex_owner_sleep(struct annex_ctrl *ctrl, bool reachable)
 void annex_owner_wake(struct annex_ctrl *ctrl)
 {
 	mutex_lock(&ctrl->lock);
-	if (!ctrl->gone) {
+	if (!ctrl->gone && ctrl->asleep) {
 		annex_ctrl_wake(ctrl);
 		owner_bring_up(ctrl);
 	}
 	mutex_unlock(&ctrl->lock);
+	wake_up_all(&ctrl->wait);
 }
 
 static int owner_may_open(struct annex_ctrl *ctrl)
@@ -125,6 +129,26 @@ static int owner_may_open(struct annex_ctrl *ctrl)
 	return 0;
 }
 
+/* Make a file that was opened for writing the owner. */
+static int owner_claim(struct annex_ctrl *ctrl, struct annex_owner *owner)
+{
+	int err;
+
+	if (ctrl->owner)
+		return -EBUSY;
+	if (ctrl->asleep)
+		return annex_refuse(ctrl, -EAGAIN, "open: it recovers from an error, or sleeps");
+	err = owner_may_open(ctrl);
+	if (!err)
+		err = annex_cmb_clear(ctrl);
+	if (err)
+		return err;
+	clear_page(page_address(ctrl->dummy));
+	ctrl->cmb.used = true; /* commands reach all of it, also unmapped parts */
+	ctrl->owner = owner;
+	return 0;
+}
+
 static int owner_open(struct inode *inode, struct file *file)
 {
 	struct annex_ctrl *ctrl = container_of(inode->i_cdev, struct annex_ctrl, cdev);
@@ -141,16 +165,9 @@ static int owner_open(struct inode *inode, struct file *file)
 	annex_ctrl_lock(ctrl);
 	if (ctrl->gone)
 		err = -ENODEV;
-	else if (ctrl->owner)
-		err = -EBUSY;
-	else
-		err = owner_may_open(ctrl);
-	if (!err)
-		err = annex_cmb_clear(ctrl);
+	else if (file->f_mode & FMODE_WRITE)
+		err = owner_claim(ctrl, owner);
 	if (!err) {
-		clear_page(page_address(ctrl->dummy));
-		ctrl->cmb.used = true; /* commands reach all of it, also unmapped parts */
-		ctrl->owner = owner;
 		atomic64_inc(&ctrl->count.opens);
 		get_device(&ctrl->dev);
 		file->private_data = owner;
@@ -170,10 +187,11 @@ static int owner_release(struct inode *inode, struct file *file)
 
 	annex_ctrl_lock(ctrl);
 	/* Commands may be in flight, and the admin queue may have been rung. */
-	if (!ctrl->gone && owner->version_checked && file->f_mode & FMODE_WRITE)
+	if (annex_owner_owns(owner) && !ctrl->gone && owner->version_checked)
 		annex_queue_reset(owner);
 	owner_end(owner, &maps);
-	ctrl->owner = NULL;
+	if (annex_owner_owns(owner))
+		ctrl->owner = NULL;
 	mutex_unlock(&ctrl->lock);
 	annex_map_free_all(&maps);
 	xa_destroy(&owner->maps);
@@ -188,7 +206,9 @@ static __poll_t owner_poll(struct file *file, struct poll_table_struct *wait)
 	struct annex_owner *owner = file->private_data;
 
 	poll_wait(file, &owner->ctrl->wait, wait);
-	return READ_ONCE(owner->ctrl->gone) ? EPOLLHUP | EPOLLERR : 0;
+	if (READ_ONCE(owner->ctrl->gone))
+		return EPOLLHUP | EPOLLERR;
+	return READ_ONCE(owner->ctrl->asleep) ? 0 : EPOLLOUT | EPOLLWRNORM;
 }
 
 static long owner_info(void *self, void *arg)
@@ -203,7 +223,7 @@ static long owner_info(void *self, void *arg)
 		.abi = ANNEX_ABI,
 		.flags = ctrl->cmb.flags | (ctrl->iommu ? ANNEX_INFO_IOMMU : 0) |
 			 (ctrl->shadow.page[0] ? ANNEX_INFO_SHADOW : 0),
-		.vs = readl(ctrl->bar + NVME_REG_VS),
+		.vs = ctrl->vs,
 		.cap = ctrl->cap,
 		.cmb_bytes = (u64)ctrl->cmb.pages * ANNEX_PAGE,
 		.queues = ctrl->queues,
@@ -219,42 +239,19 @@ static long owner_info(void *self, void *arg)
 	return 0;
 }
 
-static int owner_identify_into(struct annex_owner *owner, struct annex_ioc_identify *args,
-			       void *data)
-{
-	int status;
-
-	if (owner->ctrl->gone)
-		return -ENODEV;
-	if (args->cns > NVME_ID_CNS_NS_ACTIVE_LIST)
-		return annex_refuse(owner->ctrl, -EINVAL, "identify: cns %u", args->cns);
-	status = annex_admin_identify(owner->ctrl, args->cns, args->nsid);
-	if (status < 0)
-		return annex_queue_reset(owner) ? -ENODEV : status;
-	args->status = status;
-	memcpy(data, owner->ctrl->admin.data.at, ANNEX_PAGE);
-	if (status)
-		return -EIO;
-	return args->cns == NVME_ID_CNS_NS ? annex_ctrl_namespace(owner->ctrl, args->nsid) : 0;
-}
-
-/* Copy to the caller's page without the lock: its page fault may take long. */
 static long owner_identify(void *self, void *arg)
 {
-	struct annex_owner *owner = self;
-	struct annex_ioc_identify *args = arg;
-	void *data = kmalloc(ANNEX_PAGE, GFP_KERNEL_ACCOUNT);
-	long err;
+	return annex_ask_identify(self, arg);
+}
 
-	if (!data)
-		return -ENOMEM;
-	annex_ctrl_lock(owner->ctrl);
-	err = owner_identify_into(owner, args, data);
-	mutex_unlock(&owner->ctrl->lock);
-	if (!err && copy_to_user(u64_to_user_ptr(args->data), data, ANNEX_PAGE))
-		err = -EFAULT;
-	kfree(data);
-	return err;
+static long owner_log(void *self, void *arg)
+{
+	return annex_ask_log(self, arg);
+}
+
+static long owner_feature(void *self, void *arg)
+{
+	return annex_ask_feature(self, arg);
 }
 
 static long owner_map(void *self, void *arg)
@@ -328,6 +325,8 @@ static const struct annex_call owner_calls[] = {
 	{ANNEX_IOC_ABORT, 16, owner_abort, .locked = true},
 	{ANNEX_IOC_STATE, 16, owner_state, .reads = true},
 	{ANNEX_IOC_RESET, 0, owner_reset, .locked = true},
+	{ANNEX_IOC_LOG, 40, owner_log, .reads = true},
+	{ANNEX_IOC_FEATURE, 24, owner_feature, .locked = true, .reads = true},
 };
 
 static int owner_lock(void *self)

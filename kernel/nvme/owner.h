@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The owner of a controller: an open file, its mappings and queue pairs, and the calls on it.
+ * An open file of a controller. The one that was opened for writing is its owner, with mappings and
+ * queue pairs.
  */
 #ifndef ANNEX_OWNER_H
 #define ANNEX_OWNER_H
 
 #include <linux/fs.h>
 #include <linux/xarray.h>
-
-struct annex_ctrl;
+#include "ctrl.h"
 
 /**
  * struct annex_owner - An open file.
@@ -28,6 +28,12 @@ struct annex_owner {
 };
 
 extern const struct file_operations annex_owner_ops;
+
+/* annex_owner_owns() - Whether it was opened for writing. Under the controller's lock. */
+static inline bool annex_owner_owns(const struct annex_owner *owner)
+{
+	return owner->ctrl->owner == owner;
+}
 
 /* annex_owner_evict() - Stop a controller that is being removed, and end its owner's queues. */
 void annex_owner_evict(struct annex_ctrl *ctrl);

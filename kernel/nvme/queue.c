@@ -196,7 +196,7 @@ static int queue_create_both(struct annex_owner *owner, const struct annex_queue
 		*status = got;
 		return got ? annex_refuse(ctrl, -EIO, "queue %u: status 0x%03x", q->qid, got) : 0;
 	}
-	return annex_queue_reset(owner) ? -ENODEV : got;
+	return annex_queue_reset_after(owner, got);
 }
 
 static int queue_prepare(struct annex_owner *owner, struct annex_queue *q,
@@ -264,7 +264,7 @@ int annex_queue_delete(struct annex_owner *owner, u32 qid)
 	trace_annex_queue_delete(&ctrl->dev, qid, err);
 	atomic64_inc(&ctrl->count.deletes);
 	if (err)
-		return annex_queue_reset(owner) ? -ENODEV : -EIO;
+		return annex_queue_reset_after(owner, -EIO);
 	xa_erase(&owner->queues, qid);
 	queue_put(q);
 	return 0;
@@ -287,7 +287,7 @@ int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args)
 	status = annex_admin_run(ctrl, &cmd, &result);
 	args->aborted = !status && !(result & 1);
 	if (status < 0)
-		return annex_queue_reset(owner) ? -ENODEV : status;
+		return annex_queue_reset_after(owner, status);
 	return 0;
 }
 
@@ -309,4 +309,11 @@ int annex_queue_reset(struct annex_owner *owner)
 	trace_annex_reset(&owner->ctrl->dev, err);
 	annex_queue_forget(owner);
 	return err;
+}
+
+int annex_queue_reset_after(struct annex_owner *owner, int err)
+{
+	int failed = annex_queue_reset(owner);
+
+	return failed ? failed : err;
 }

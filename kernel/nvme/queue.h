@@ -41,8 +41,10 @@ int annex_queue_create(struct annex_owner *owner, struct annex_ioc_queue *args);
 /* annex_queue_delete() - 0; -ENOENT; -EIO: the controller was reset, and all queue pairs ended. */
 int annex_queue_delete(struct annex_owner *owner, u32 qid);
 int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args);
-/* annex_queue_reset() - Reset the controller, and free all queue pairs. 0 or -ENODEV. */
+/* annex_queue_reset() - annex_ctrl_reset(), and free all queue pairs. */
 int annex_queue_reset(struct annex_owner *owner);
+/* annex_queue_reset_after() - Reset after an error. Returns that of the reset, or else @err. */
+int annex_queue_reset_after(struct annex_owner *owner, int err);
 /* annex_queue_forget() - Free all queue pairs of an owner, after a reset. */
 void annex_queue_forget(struct annex_owner *owner);
 

@@ -173,7 +173,7 @@ static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns 
 		return annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
 	err = dev->ctrl->ops->identify(dev->ctrl, ANNEX_CNS_NS, nsid, id);
 	if (!err) {
-		const struct annex_lbaf *f = &id->lbaf[id->flbas & 15];
+		const struct annex_lbaf *f = annex_id_format(id);
 
 		ns->nsid = nsid;
 		ns->blocks = id->nsze;

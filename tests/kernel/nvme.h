@@ -9,6 +9,7 @@
 #include "shim.h"
 
 #define NVME_REG_CAP 0x00
+#define NVME_REG_VS 0x08
 #define NVME_REG_CC 0x14
 #define NVME_REG_CSTS 0x1c
 #define NVME_REG_AQA 0x24

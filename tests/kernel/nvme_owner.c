@@ -105,9 +105,7 @@ static void cleared(void)
 	CU_ASSERT_EQUAL(ctrl_start(), 0);
 	mem = shim.bar[RIG_CMB_BAR].mem;
 	memset(mem, 0x5a, shim.bar[RIG_CMB_BAR].bytes);
-	CU_ASSERT_EQUAL(annex_cmb_clear(&ctrl_rig.ctrl), 0);
-	CU_ASSERT_EQUAL(mem[PAGE_SIZE], 0x5a); /* there was no owner */
-	cmb->used = true;
+	CU_ASSERT(cmb->used); /* by earlier drivers and owners */
 	CU_ASSERT_EQUAL(annex_cmb_clear(&ctrl_rig.ctrl), 0);
 	for (u32 i = 0; i < shim.bar[RIG_CMB_BAR].bytes; i++)
 		CU_ASSERT_EQUAL_FATAL(mem[i], i >= PAGE_SIZE && i < 9 * PAGE_SIZE ? 0 : 0x5a);

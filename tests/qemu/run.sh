@@ -294,15 +294,15 @@ common()
 }
 
 # An IOMMU that interrupts pass by; one whose firmware has memory of its own; controllers with
-# several namespaces.
+# several namespaces, the first of which has one interrupt.
 odd_cells()
 {
 	local NVME=1 tests=(boot owners lockdown)
 	! here_too 6.1 || IOMMU=noremap run_cell
 	tests=(rmrr lockdown)
 	! here_too 6.12 || IOMMU=rmrr NVME=2 run_cell
-	tests=(ngspaces)
-	! here_too 6.12 || NAMESPACES=3 IOMMU=0 run_cell
+	tests=(ngspaces vector)
+	! here_too 6.12 || NAMESPACES=3 VECTORS=1 IOMMU=0 run_cell
 }
 
 # Two devices that the kernel's own driver can be compared on; four below a switch and two bridges,

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include "core/log.h"
+#include "core/thread.h"
 #include "module.h"
+
+#define RECOVERY_MS 10000 /* of a controller whose PCI link had an error */
 
 int module_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data)
 {
@@ -59,8 +64,11 @@ int module_abort(struct annex_ctrl *ctrl, uint16_t qid, uint16_t cid, bool *abor
 int module_reset(struct annex_ctrl *ctrl)
 {
 	struct module *p = module_of(ctrl);
+	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
 	int err = module_call(p, ANNEX_IOC_RESET, NULL, "reset");
 
+	if (err == -EAGAIN && THREAD_KEPT(poll(&fd, 1, RECOVERY_MS)) > 0)
+		err = module_call(p, ANNEX_IOC_RESET, NULL, "reset");
 	module_settle(p);
 	return err;
 }

@@ -7,13 +7,6 @@
 # long: 360
 . /test/lib.sh
 
-# Under its owner's hands, which `annex unbind` refuses.
-bind_again()
-{
-	echo "$address" >/sys/bus/pci/drivers/annex/unbind &&
-		echo "$address" >/sys/bus/pci/drivers/annex/bind
-}
-
 busy()
 {
 	[ "$(count maps)" -gt 10 ]

@@ -502,6 +502,7 @@ static void read_only(void)
 	struct annex_ioc_queue q = queue(QID);
 	static unsigned char id[PAGE];
 	uint32_t before;
+	int other;
 
 	begin(O_RDONLY | O_CLOEXEC);
 	before = resets();
@@ -514,6 +515,11 @@ static void read_only(void)
 	expect(-EACCES, try_mmap(PAGE, PROT_READ, MAP_SHARED, ANNEX_MMAP_DOORBELLS),
 	       "mmap: opened for reading");
 	expect(before, resets(), "reading: nothing was reset");
+	other = open(path, O_RDWR | O_CLOEXEC);
+	expect(true, other >= 0, "reading: the owner comes beside it");
+	expect(0, identify(0, id), "reading: a namespace is told beside the owner");
+	expect(-1, open(path, O_RDWR | O_CLOEXEC), "reading: there is one owner");
+	close(other);
 	close(fd);
 	begin(O_RDONLY | O_CLOEXEC);
 	expect(before, resets(), "reading: its end resets nothing");

@@ -33,5 +33,9 @@ claim "what an owner pinned counts no more after his end" hostile "$address" pin
 claim "a file that was opened for reading changes nothing" hostile "$address" read 0
 claim "an owner leaves something in controller memory" hostile "$address" leave 0
 claim "the next owner does not find it" hostile "$address" seek 0
+claim "an owner leaves something in controller memory" hostile "$address" leave 0
+claim "the controller is bound again" bind_again
+chmod 666 "/dev/annex/$address"
+claim "the next owner does not find it" hostile "$address" seek 0
 claim "it unloads" rmmod annex
 dmesg -c >/dev/null

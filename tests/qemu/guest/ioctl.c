@@ -108,7 +108,7 @@ static void sizes(void)
 		expect(-E2BIG, call(resized(calls[i].request, size + 8), args),
 		       "%s: a member that the module does not know", calls[i].name);
 	}
-	expect(-ENOTTY, call(_IO(ANNEX_IOC_TYPE, 0x09), NULL), "a call after the last");
+	expect(-ENOTTY, call(_IO(ANNEX_IOC_TYPE, 0x0b), NULL), "a call after the last");
 	expect(-ENOTTY, call(ANNEX_IOC_HDM_INFO, mem), "a call of CXL memory");
 	expect(-ENOTTY, call(_IO('A', 0x08), NULL), "a call of another's");
 	expect(-ENOTTY, call(_IOC(_IOC_READ, ANNEX_IOC_TYPE, 0, sizeof(info)), mem),
@@ -136,7 +136,9 @@ static void identifies(void)
 	expect(1, !memcmp(mem + 4, "annex", 5), "it says its serial number");
 	expect(0, identify(0, 1, mem, &status), "identify: a namespace");
 	expect(0, identify(2, 0, mem, &status), "identify: the list");
-	expect(-EINVAL, identify(3, 1, mem, &status), "identify: cns 3");
+	expect(0, identify(3, 1, mem, &status), "identify: descriptors of a namespace");
+	expect(-EINVAL, identify(4, 1, mem, &status), "identify: cns 4");
+	expect(-EINVAL, identify(7, 1, mem, &status), "identify: cns 7");
 	expect(-EINVAL, identify(UINT32_MAX, 1, mem, &status), "identify: cns beyond");
 	expect(-EIO, identify(0, 0, mem, &status), "identify: namespace 0");
 	expect(1, status != 0, "with a status");
@@ -144,6 +146,83 @@ static void identifies(void)
 	expect(-EFAULT, identify(1, 0, NULL, &status), "identify: into nothing");
 	expect(-EFAULT, identify(1, 0, ro, &status), "identify: into read-only memory");
 	munmap(ro, PAGE);
+}
+
+static struct annex_ioc_log smart(void)
+{
+	return (struct annex_ioc_log){.size = sizeof(struct annex_ioc_log),
+				      .lid = 2,
+				      .nsid = UINT32_MAX,
+				      .bytes = 512,
+				      .data = (uintptr_t)mem};
+}
+
+static void no_log(long want, struct annex_ioc_log args, const char *words)
+{
+	expect(want, call(ANNEX_IOC_LOG, &args), "log: %s", words);
+	expect(want == -EIO, args.status != 0, "log: %s: its status", words);
+}
+
+static void logs(void)
+{
+	struct annex_ioc_log a = smart();
+	unsigned int taken = 0;
+	char *ro = pages(1, PROT_READ);
+
+	memset(mem, 0xee, PAGE);
+	expect(0, call(ANNEX_IOC_LOG, &a), "log: SMART");
+	expect(0x143, (unsigned char)mem[1] | mem[2] << 8, "log: the temperature, in kelvin");
+	expect(0xee, (unsigned char)mem[512], "log: no more bytes than wanted");
+	a.lid = 1;
+	expect(0, call(ANNEX_IOC_LOG, &a), "log: errors");
+	a.lid = 3;
+	expect(0, call(ANNEX_IOC_LOG, &a), "log: firmware slots");
+	a.lid = 5;
+	a.bytes = 4096;
+	expect(0, call(ANNEX_IOC_LOG, &a), "log: effects");
+	a = smart();
+	for (a.lid = 0; a.lid < 0x120; a.lid++)
+		taken += (!a.lid || a.lid == 4 || a.lid > 5) && call(ANNEX_IOC_LOG, &a) != -EINVAL;
+	expect(0, taken, "log: all other pages are refused");
+	a = smart();
+	a.bytes = 0;
+	no_log(-EINVAL, a, "nothing");
+	a.bytes = 4100;
+	no_log(-EINVAL, a, "more than a page");
+	a.bytes = 510;
+	no_log(-EINVAL, a, "half a word");
+	a = smart();
+	a.offset = 2;
+	no_log(-EINVAL, a, "from half a word");
+	a.offset = 1ull << 40;
+	no_log(-EIO, a, "from beyond its end");
+	a = smart();
+	a.rsvd = 1;
+	no_log(-EINVAL, a, "a reserved field");
+	a = smart();
+	a.data = 0;
+	no_log(-EFAULT, a, "into nothing");
+	a.data = (uintptr_t)ro;
+	no_log(-EFAULT, a, "into read-only memory");
+	munmap(ro, PAGE);
+}
+
+static void features(void)
+{
+	struct annex_ioc_feature a = {.size = sizeof(a), .fid = 4};
+	unsigned int taken = 0;
+
+	expect(0, call(ANNEX_IOC_FEATURE, &a), "feature: temperature threshold");
+	expect(true, a.value > 273, "feature: in kelvin");
+	a.fid = 6;
+	expect(0, call(ANNEX_IOC_FEATURE, &a), "feature: write cache");
+	a.select = 3;
+	expect(-EINVAL, call(ANNEX_IOC_FEATURE, &a), "feature: capabilities");
+	a.select = 0;
+	for (a.fid = 0; a.fid < 0x120; a.fid++)
+		taken += a.fid != 2 && a.fid != 4 && a.fid != 6 &&
+			 call(ANNEX_IOC_FEATURE, &a) != -EINVAL;
+	expect(0, taken, "feature: all others are refused");
 }
 
 static void map_numbers(void)
@@ -485,7 +564,8 @@ static void file_calls(void)
 	struct pollfd p = {.fd = fd, .events = POLLIN | POLLOUT};
 	char byte = 0;
 
-	expect(0, poll(&p, 1, 0), "poll: nothing to tell");
+	expect(1, poll(&p, 1, 0), "poll: calls reach the controller");
+	expect(POLLOUT, p.revents, "poll: and nothing else");
 	expect(-1, read(fd, &byte, 1), "it cannot be read");
 	expect(-1, write(fd, &byte, 1), "nor written");
 	expect(-1, lseek(fd, 0, SEEK_END), "nor sought");
@@ -569,6 +649,8 @@ int main(int argc, char **argv)
 	sizes();
 	newer();
 	identifies();
+	logs();
+	features();
 	map_numbers();
 	map_memory(file);
 	map_results();

@@ -377,6 +377,13 @@ unbind_cxl()
 	[ ! -e "/dev/annex/$1" ]
 }
 
+# bind_again - The controller leaves the driver and comes back, in use or not.
+bind_again()
+{
+	echo "$address" >/sys/bus/pci/drivers/annex/unbind &&
+		echo "$address" >/sys/bus/pci/drivers/annex/bind
+}
+
 # reset_outside - A function level reset, behind the module's back.
 reset_outside()
 {

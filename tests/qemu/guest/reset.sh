@@ -59,6 +59,35 @@ befalls()
 	claim "the data is whole" life check "$uri"
 }
 
+# cut_off - QEMU's port does not come back from the reset of its bus. Until the PCI core resets the
+# controller itself it is no bus master.
+cut_off()
+{
+	dmesg -c >/dev/null
+	host aer port=port0 error=DLP && within 20 gave_up && is "$(master)" 0
+}
+
+gave_up()
+{
+	dmesg | grep "AER: device recovery failed"
+}
+
+cut_off_and_reset()
+{
+	cut_off && reset_outside
+}
+
+# master - Bit 2 of the command register.
+master()
+{
+	echo $(($(bytes "/sys/bus/pci/devices/$address/config" 4 u 2) >> 2 & 1))
+}
+
+recovered()
+{
+	dmesg | grep "AER: device recovery successful"
+}
+
 with_module
 claim "a pattern is written" life fill "$uri"
 pins=$(pinned)
@@ -75,6 +104,26 @@ claim "the device can be closed" ended 0
 claim "the data is whole" life check "$uri"
 
 befalls "another program resets it" reset_outside
-befalls "its port has an error" host aer port=port0 error=UNSUP
+befalls "its port has a fatal error, the kernel gives up, and it is reset" cut_off_and_reset
+
+start life load "$uri" $late_ms term
+claim "threads read and verify" hears 20 loaded
+claim "its port has a fatal error, and the kernel gives up" cut_off
+claim "the owner is killed" kill -KILL $pid
+claim "it ends" ended 137
+claim "the controller is still no bus master" is "$(master)" 0
+claim "no program can open it" refused "Resource temporarily unavailable" life check "$uri"
+claim "another program resets it" reset_outside
+claim "the data is whole" life check "$uri"
+
+start life load "$uri" $late_ms term
+claim "threads read and verify" hears 20 loaded
+before=$(count resets)
+claim "its port has an error that is not fatal" host aer port=port0 error=UNSUP
+claim "the kernel recovers" within 20 recovered
+claim "the threads are told to end" kill -TERM $pid
+claim "they do, after a call that succeeds" hears 20 verified
+claim "the device can be closed" ended 0
+claim "it was reset for the close alone" is "$(count resets)" $((before + 1))
 claim "no page stays pinned" [ "$(pinned)" -eq "$pins" ]
 claim "the module unloads" rmmod annex

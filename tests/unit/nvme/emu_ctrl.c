@@ -32,7 +32,7 @@ static void identifying(void)
 	CU_ASSERT_EQUAL(id.vwc & 1, 0);
 	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, 3, &ns), 0);
 	CU_ASSERT_EQUAL(ns.nsze, 256);
-	CU_ASSERT_EQUAL(ns.lbaf[ns.flbas & 15].lbads, 12);
+	CU_ASSERT_EQUAL(annex_id_format(&ns)->lbads, 12);
 	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, ANNEX_NSID_ALL, &ns), -ENXIO);
 	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, 0, &ns), -ENXIO);
 	CU_ASSERT_EQUAL(identify(&h, ANNEX_CNS_NS, 4, &ns), -ENXIO);

@@ -97,25 +97,20 @@ static int identify(int fd, const char *path, const struct wish *wish, uint32_t 
 	return rc ? annex_fail(-errno, "%s: %s: Identify Namespace: %m", wish->scheme, path) : 0;
 }
 
-/* The format is one of 64; its number is in two parts (NVM 4.1.5.1). */
 static int read_format(const struct annex_id_ns *id, const char *path, const struct wish *wish,
 		       struct emu_ns *ns)
 {
-	const unsigned int index = (id->flbas & 15) | (id->flbas >> 5 & 3) << 4;
-	struct annex_lbaf format;
+	const struct annex_lbaf *format = annex_id_format(id);
 
-	memcpy(&format,
-	       (const char *)id + offsetof(struct annex_id_ns, lbaf) + index * sizeof(format),
-	       sizeof(format));
 	if (!id->nsze)
 		return annex_fail(-ENODEV, "%s: %s: the namespace is gone", wish->scheme, path);
-	if ((format.lbads != 9 && format.lbads != 12) || format.ms ||
-	    id->nsze > UINT64_MAX >> format.lbads)
+	if ((format->lbads != 9 && format->lbads != 12) || format->ms ||
+	    id->nsze > UINT64_MAX >> format->lbads)
 		return annex_fail(-EINVAL,
 				  "%s: %s has %llu blocks of 2^%u bytes, with %u of metadata; 512 "
 				  "and 4096 bytes without metadata work",
-				  wish->scheme, path, (ull)id->nsze, format.lbads, format.ms);
-	ns->shift = format.lbads;
+				  wish->scheme, path, (ull)id->nsze, format->lbads, format->ms);
+	ns->shift = format->lbads;
 	ns->blocks = id->nsze;
 	return 0;
 }
