@@ -16,5 +16,6 @@ const struct cli_command tool_commands[] = {
 	{"list", cmd_list, "show NVMe controllers and CXL memory devices, and their users"},
 	{"bind", cmd_bind, "bind NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "return them to the kernel's own drivers"},
+	{"health", cmd_health, "show how an NVMe controller says that it is"},
 	{"doctor", cmd_doctor, "report missing requirements of each kind of device"},
 	{NULL, NULL, NULL}};

@@ -383,3 +383,8 @@ if "${hidden[@]}" sh -c "$inside" - there/sys true 2>/dev/null; then
 	refused "bind without the module" "modprobe annex" "${there[@]}" "$annex" bind 10000:01:00.0
 	mv kept $pci/drivers/annex
 fi
+
+refused "the health of nothing" "needs a controller" "$annex" health
+refused "the health of a file" "pci:ADDRESS names a controller" "$annex" health file:there
+refused "the health of a path" "is not a PCI address" "$annex" health pci:../../mem
+refused "the health of no controller" "not bound to annex" "$annex" health pci:ffff:ff:1f.7

@@ -13,6 +13,7 @@
 #include "checks.h"
 #include "tools/common/pcidev.h"
 #include "tools/common/sysfs.h"
+#include "smart.h"
 #include "users.h"
 
 /* The oldest kernel that annex.ko builds for. */
@@ -228,6 +229,30 @@ static void check_nodes(struct checks *c)
 	sysfs_dir_free(&nodes);
 }
 
+/* Warnings of controllers, which a user with rights on them can ask. */
+static void check_health(struct checks *c, const struct pcidev_list *list)
+{
+	unsigned int asked = 0, warned = 0;
+	struct smart s;
+
+	for (unsigned int i = 0; i < list->n; i++) {
+		const struct pcidev *d = &list->dev[i];
+
+		if (*c->root || d->kind != PCIDEV_NVME || strcmp(d->driver, pcidev_annex(d)) != 0 ||
+		    smart_ask(d->addr, &s))
+			continue;
+		asked++;
+		warned += s.n > 0;
+		if (s.n) {
+			checks_add(c, "pci:", "health", CHECK_LIMITED, "%s warns: %s", d->addr,
+				   s.warning[0]);
+			checks_mend(c, "annex health pci:%s", d->addr);
+		}
+	}
+	if (asked && !warned)
+		checks_add(c, "pci:", "health", CHECK_OK, "%u NVMe without a warning", asked);
+}
+
 int checks_pci(struct checks *c)
 {
 	struct pcidev_list list;
@@ -243,6 +268,7 @@ int checks_pci(struct checks *c)
 	check_strict(c, &list);
 	err = check_controllers(c, &list);
 	check_nodes(c);
+	check_health(c, &list);
 	pcidev_list_free(&list);
 	return err;
 }

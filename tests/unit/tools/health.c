@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a CXL memory device says of its health: answers as the specification has them, and any
- * other.
+ * What devices say of their health: answers as the specifications have them, and any other.
  */
 #include <string.h>
 #include "tools/pci/health.h"
+#include "tools/pci/smart.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
@@ -61,4 +61,33 @@ static void anything(void)
 	CU_ASSERT_EQUAL(most, 9);
 }
 
-UNIT_SUITE(health, {"good", good}, {"bad", bad}, {"anything", anything})
+static void smart(void)
+{
+	uint8_t page[SMART_BYTES] = {0x05, 0x43, 0x01, 90, 10, 101};
+	struct smart s;
+
+	page[32] = 3;         /* units read */
+	page[48 + 8] = 1;     /* units written: 1 << 64 */
+	page[160 + 7] = 0x80; /* media errors: 1 << 63 */
+	page[176] = 0xff;     /* entries of the error log: 511 */
+	page[177] = 1;
+	page[196 + 3] = 1;    /* minutes at the critical temperature: 1 << 24 */
+	page[200 + 2] = 0x11; /* the second sensor: 273 K */
+	page[200 + 3] = 1;
+	smart_parse(page, &s);
+	CU_ASSERT_EQUAL_FATAL(s.n, 2);
+	CU_ASSERT_STRING_EQUAL(s.warning[0], "few spare blocks left");
+	CU_ASSERT_STRING_EQUAL(s.warning[1], "less reliable");
+	CU_ASSERT(s.degrees == 50 && s.spare == 90 && s.spare_least == 10 && s.used == 101);
+	CU_ASSERT_EQUAL(s.read, 3);
+	CU_ASSERT_EQUAL(s.written, UINT64_MAX);
+	CU_ASSERT_EQUAL(s.media, 1ull << 63);
+	CU_ASSERT_EQUAL(s.errors, 511);
+	CU_ASSERT_EQUAL(s.hot, 1u << 24);
+	CU_ASSERT(s.sensor[0] == SMART_NO_DEGREES && s.sensor[1] == 0);
+	memset(page, 0xff, sizeof(page));
+	smart_parse(page, &s);
+	CU_ASSERT_EQUAL(s.n, SMART_WARNINGS);
+}
+
+UNIT_SUITE(health, {"good", good}, {"bad", bad}, {"anything", anything}, {"SMART", smart})

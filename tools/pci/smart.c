@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <uapi/annex.h>
+#include "tools/common/error.h"
+#include "tools/common/sysfs.h"
+#include "smart.h"
+
+#define LOG_SMART 2
+#define NSID_ALL UINT32_MAX
+
+static uint64_t number(const uint8_t *p, unsigned int bytes)
+{
+	uint64_t n = 0;
+
+	while (bytes--) {
+		if (n >> 56)
+			return UINT64_MAX;
+		n = n << 8 | p[bytes];
+	}
+	return n;
+}
+
+static int degrees(const uint8_t *p)
+{
+	int kelvin = (int)number(p, 2);
+
+	return kelvin ? kelvin - 273 : SMART_NO_DEGREES;
+}
+
+static void warn_of(struct smart *s, unsigned int bits)
+{
+	static const char *const words[SMART_WARNINGS] = {
+		"few spare blocks left",
+		"too hot or too cold",
+		"less reliable",
+		"read only",
+		"no backup of volatile memory",
+		"persistent memory is lost",
+	};
+
+	for (unsigned int i = 0; i < SMART_WARNINGS; i++)
+		if (bits & 1u << i)
+			s->warning[s->n++] = words[i];
+}
+
+void smart_parse(const uint8_t page[SMART_BYTES], struct smart *s)
+{
+	uint64_t *const counts[] = {&s->read,   &s->written, &s->reads,  &s->writes, &s->busy,
+				    &s->cycles, &s->hours,   &s->unsafe, &s->media,  &s->errors};
+
+	*s = (struct smart){
+		.degrees = degrees(page + 1),
+		.spare = page[3],
+		.spare_least = page[4],
+		.used = page[5],
+		.warm = (uint32_t)number(page + 192, 4),
+		.hot = (uint32_t)number(page + 196, 4),
+	};
+	warn_of(s, page[0]);
+	for (unsigned int i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		*counts[i] = number(page + 32 + i * 16, 16);
+	for (unsigned int i = 0; i < SMART_SENSORS; i++)
+		s->sensor[i] = degrees(page + 200 + i * 2);
+}
+
+/* A file for reading disturbs no owner. */
+static int open_to_ask(const char *addr)
+{
+	struct annex_ioc_info info = {.size = sizeof(info), .abi = ANNEX_ABI};
+	char path[SYSFS_PATH];
+	int fd, err;
+
+	sysfs_path(path, "", "dev/annex/%s", addr);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return err_set(-ENOENT, "pci:%s: not bound to annex (annex bind %s)", addr, addr);
+	if (fd < 0)
+		return err_sys("%s", path);
+	if (!ioctl(fd, ANNEX_IOC_INFO, &info))
+		return fd;
+	err = errno == EPROTONOSUPPORT
+		      ? err_set(-errno, "pci:%s: annex.ko speaks version %u, annex %u", addr,
+				info.abi, ANNEX_ABI)
+		      : err_sys("pci:%s", addr);
+	close(fd);
+	return err;
+}
+
+int smart_ask(const char *addr, struct smart *s)
+{
+	uint8_t page[SMART_BYTES];
+	struct annex_ioc_log log = {.size = sizeof(log),
+				    .lid = LOG_SMART,
+				    .nsid = NSID_ALL,
+				    .bytes = sizeof(page),
+				    .data = (uintptr_t)page};
+	int fd = open_to_ask(addr), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, ANNEX_IOC_LOG, &log))
+		err = errno == ENOTTY ? err_set(-errno,
+						"pci:%s: this annex.ko tells no health: "
+						"load the one of this version",
+						addr)
+		      : errno == EIO  ? err_set(-errno, "pci:%s: Get Log Page: status 0x%03x", addr,
+						log.status)
+				      : err_sys("pci:%s: Get Log Page", addr);
+	else
+		smart_parse(page, s);
+	close(fd);
+	return err;
+}
