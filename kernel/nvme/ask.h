@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Questions that a file asks its controller by admin commands, out of lists of those that change
+ * Questions that a file asks its controller by admin commands, from lists of commands that change
  * nothing. Errors as in the structures of their arguments (uapi/annex.h).
  */
 #ifndef ANNEX_ASK_H

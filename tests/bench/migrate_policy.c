@@ -39,7 +39,7 @@ static json_t *train(const struct bench_ctx *ctx, const struct side *side, doubl
 		     double rate)
 {
 	const struct migrate_job job = {.layers = "8",
-					.width = BENCH_SIZE("512", "256"),
+					.width = BENCH_SIZE("1024", "256"),
 					.batch = BENCH_SIZE("256", "32"),
 					.steps = BENCH_SIZE("8", "3"),
 					.policy = side->policy,
