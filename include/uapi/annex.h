@@ -209,7 +209,7 @@ struct annex_ioc_abort {
 /**
  * struct annex_ioc_state - ANNEX_IOC_STATE: the state of the controller.
  * @size: in: bytes of this structure.
- * @csts: out: its CSTS register; all ones when it is gone.
+ * @csts: out: its CSTS register; all ones when it is gone, or cut off by an error.
  * @resets: out: number of resets; a change means that all queue pairs are gone.
  * @rsvd: out: 0.
  */
@@ -423,7 +423,7 @@ struct annex_ioc_hdm_dmabuf {
  * -ENOSPC: no room, or no free entry; -EMFILE: the address space would have more than
  * ANNEX_M2FUNC_PIECES pieces of the range, or more than 1/ANNEX_M2FUNC_SHARE of its uncached
  * memory, or there is no free descriptor; -EINVAL: not whole pages; -ENXIO: the file has no range;
- * -ENODEV: the range has ended; -ENOMEM, -ENFILE.
+ * -ENODEV: the range has ended; -EIO: the table of pieces is poisoned; -ENOMEM, -ENFILE.
  */
 struct annex_ioc_hdm_m2func {
 	__u32 size;
@@ -454,7 +454,8 @@ struct annex_filter_entry {
 
 /**
  * struct annex_filter - The packet filter of M2NDP (section III-B).
- * @magic: ANNEX_FILTER_MAGIC once the table is valid; 0 after the range has ended.
+ * @magic: ANNEX_FILTER_MAGIC once the table is valid; 0 after the range has ended, if the device
+ *	is there.
  * @version: ANNEX_FILTER_VERSION.
  * @entries: number of entries in the table.
  * @change: incremented to an odd number before entries are changed, and to an even one afterwards.

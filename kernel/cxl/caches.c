@@ -6,7 +6,7 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include "compat.h"
 #include "range.h"
 
@@ -45,16 +45,16 @@ int annex_caches_pace(void)
 {
 	static DEFINE_MUTEX(turn);
 	static unsigned long next = INITIAL_JIFFIES;
-	long left = 0;
+	long left;
 
 	if (!annex_has_flush() || capable(CAP_SYS_ADMIN))
 		return 0;
 	if (mutex_lock_killable(&turn))
 		return -EINTR;
-	if (time_before(jiffies, next))
-		left = schedule_timeout_killable(next - jiffies);
-	if (!left)
-		next = jiffies + PACE;
+	left = next - jiffies;
+	if (left > 0)
+		schedule_timeout_killable(min_t(long, left, PACE));
+	next = jiffies + PACE;
 	mutex_unlock(&turn);
-	return left ? -EINTR : 0;
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }

@@ -19,6 +19,7 @@ static void hdm_free(struct device *dev)
 	annex_node_exit(dev);
 	annex_media_exit(&hdm->media);
 	annex_mbox_exit(&hdm->mbox);
+	kfree(hdm->saved);
 	pci_dev_put(hdm->pdev);
 	kfree(hdm);
 }
@@ -42,6 +43,8 @@ static void hdm_recover(struct work_struct *work)
 		return;
 	}
 	annex_member_verify(hdm);
+	if (annex_regs_ready(hdm->pdev, &hdm->regs))
+		dev_warn(&hdm->dev, "after a reset it is not ready\n");
 	annex_media_resume(&hdm->media);
 }
 
@@ -151,6 +154,10 @@ static int hdm_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto stop;
 	pci_save_state(pdev); /* restored after a bus error */
+	hdm->saved = pci_store_saved_state(pdev);
+	err = -ENOMEM;
+	if (!hdm->saved)
+		goto stop;
 	pci_set_drvdata(pdev, hdm);
 	err = cdev_device_add(&hdm->cdev, &hdm->dev);
 	if (err)
@@ -194,8 +201,15 @@ static void hdm_shutdown(struct pci_dev *pdev)
 	hdm_stop(hdm, ANNEX_MEMBER_SHUTDOWN);
 }
 
+/*
+ * Save the state again, because the PCI core's restore has consumed it. After a failed recovery the
+ * PCI core has restored empty registers: restore the state of probe.
+ */
 static void hdm_was_reset(struct annex_hdm *hdm)
 {
+	if (hdm->cut && !pci_load_saved_state(hdm->pdev, hdm->saved))
+		pci_restore_state(hdm->pdev);
+	pci_save_state(hdm->pdev);
 	WRITE_ONCE(hdm->cut, false);
 	schedule_work(&hdm->recover);
 }
@@ -203,7 +217,6 @@ static void hdm_was_reset(struct annex_hdm *hdm)
 /* Also called for a bus reset through sysfs, which a driver cannot refuse. */
 static void hdm_reset_done(struct pci_dev *pdev)
 {
-	pci_save_state(pdev); /* the restore has consumed the saved state */
 	hdm_was_reset(pci_get_drvdata(pdev));
 }
 
@@ -214,6 +227,9 @@ static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_sta
 	dev_warn(&hdm->dev, "PCI error\n");
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
+	/* Since 6.18 also after an error that was not fatal, if another device has no driver. */
+	if (state == pci_channel_io_perm_failure && pci_device_is_present(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
 	WRITE_ONCE(hdm->cut, true);
 	schedule_work(&hdm->recover);
 	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET
@@ -241,15 +257,16 @@ static int hdm_suspend(struct device *dev)
 {
 	struct annex_hdm *hdm = dev_get_drvdata(dev);
 
-	if (!annex_member_busy(hdm))
+	if (!annex_member_busy(hdm)) {
+		flush_work(&hdm->recover); /* its mailbox has no power in a moment */
 		return 0;
+	}
 	dev_warn(&hdm->dev, "cannot suspend: the range of the device is in use\n");
 	return -EBUSY;
 }
 
 static int hdm_resume(struct device *dev)
 {
-	pci_save_state(to_pci_dev(dev));
 	hdm_was_reset(dev_get_drvdata(dev));
 	return 0;
 }

@@ -46,6 +46,7 @@ struct dentry;
  * @users: number of open files (the ranges' lock).
  * @recover: work after a reset, or after a PCI error that cut the device off.
  * @cut: such an error, which no reset has followed yet.
+ * @saved: configuration space as it was after probe.
  * @refusals: number of refused calls.
  * @debug: directory in debugfs.
  */
@@ -65,6 +66,7 @@ struct annex_hdm {
 	unsigned int users;
 	struct work_struct recover;
 	bool cut;
+	struct pci_saved_state *saved;
 	atomic64_t refusals;
 	struct dentry *debug;
 };

@@ -519,6 +519,7 @@ void annex_media_resume(struct annex_media *media)
 		}
 	}
 	annex_media_fetch(media); /* the records from before interrupts were enabled */
+	annex_media_watch(media);
 }
 
 void annex_media_end(struct annex_media *media)

@@ -261,7 +261,7 @@ void annex_member_evict(struct annex_hdm *hdm, unsigned long patience)
 	annex_ranges_unlock();
 	r = member_wait_made(hdm);
 	if (r) {
-		if (!pci_device_is_present(hdm->pdev))
+		if (READ_ONCE(hdm->cut) || !pci_device_is_present(hdm->pdev))
 			annex_filter_kill(&r->gate);
 		member_end(r);
 		/* Do not block the PCI core for longer: the work releases the range later. */
@@ -281,6 +281,7 @@ void annex_member_verify(struct annex_hdm *hdm)
 		return;
 	if (annex_range_state(r) == ANNEX_RANGE_LIVE && annex_range_lost(r, hdm)) {
 		dev_err(&hdm->dev, "a reset cleared its decoders: the range ends, data is lost\n");
+		annex_filter_kill(&r->gate);
 		member_end(r);
 	}
 	annex_range_put(r);

@@ -38,10 +38,10 @@ static bool ask_lists(const u8 *list, size_t n, u32 id)
 	return id <= U8_MAX && memchr(list, id, n);
 }
 
-/* After a command: only the owner, whose queue pairs it ends, causes a reset. */
+/* After a command: a file that is not the owner causes no reset, which ends queue pairs. */
 static int ask_result(struct annex_owner *owner, int status, __u32 *told)
 {
-	if (status < 0 && annex_owner_owns(owner))
+	if (status < 0 && (annex_owner_owns(owner) || !owner->ctrl->owner))
 		return annex_queue_reset_after(owner, status);
 	if (status < 0)
 		return owner->ctrl->asleep ? -EAGAIN : status;

@@ -152,11 +152,11 @@ static int ctrl_enable(struct annex_ctrl *ctrl)
 /* No access reaches memory after this, even from a controller that does not answer. */
 static void ctrl_silence(struct annex_ctrl *ctrl)
 {
+	u16 command;
+
 	pci_clear_master(ctrl->pdev);
-	if (!pci_device_is_present(ctrl->pdev))
-		return;
-	/* The read completes after posted writes that were in flight. */
-	readl(ctrl->bar + NVME_REG_CSTS);
+	/* The completion of this read follows posted writes that were in flight. */
+	pci_read_config_word(ctrl->pdev, PCI_COMMAND, &command);
 }
 
 int annex_ctrl_reset(struct annex_ctrl *ctrl)
@@ -184,6 +184,10 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	if (!err) {
 		annex_view_open(ctrl);
 		return 0;
+	}
+	if (err == -ENODEV && READ_ONCE(ctrl->shaky)) {
+		annex_ctrl_sleep(ctrl, false);
+		return -EAGAIN;
 	}
 	dev_err(&ctrl->dev, "does not come back from a reset: error %d\n", err);
 	ctrl_silence(ctrl);

@@ -66,7 +66,8 @@ struct annex_shadow {
  * @asleep: the controller has no power, or a PCI error cut it off: it is not a bus master until
  *	annex_ctrl_wake() and a reset.
  * @paused: the PCI core is resetting the controller. Written under @lock.
- * @saved: configuration space as it was after probe.
+ * @saved: configuration space as probe has set it, without bus mastering.
+ * @shaky: the PCI core recovers from an error that was not fatal, and may reset the device.
  * @slow_stop: the status must not be read for a while after CC.EN was cleared.
  * @bar: mapped BAR 0.
  * @bar_bytes: size of BAR 0.
@@ -95,7 +96,7 @@ struct annex_ctrl {
 	bool open;
 	bool gone, asleep, paused;
 	struct pci_saved_state *saved;
-	bool slow_stop;
+	bool slow_stop, shaky;
 	void __iomem *bar;
 	resource_size_t bar_bytes;
 	u32 door_bytes;

@@ -104,6 +104,12 @@ static int driver_enable_pci(struct annex_ctrl *ctrl)
 	if (err)
 		return err;
 	pci_intx(pdev, 0); /* the admin queue, which owners can ring, would hold a shared line */
+	pci_clear_master(pdev); /* until the controller is stopped */
+	pci_save_state(pdev);
+	ctrl->saved = pci_store_saved_state(pdev);
+	err = -ENOMEM;
+	if (!ctrl->saved)
+		goto disable;
 	err = pci_request_mem_regions(pdev, "annex");
 	if (err)
 		goto disable;
@@ -177,7 +183,6 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto stop;
 	driver_take_vectors(ctrl);
 	pci_save_state(pdev); /* restored after a bus error */
-	ctrl->saved = pci_store_saved_state(pdev);
 	pci_set_drvdata(pdev, ctrl);
 	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
 	if (err)
@@ -197,10 +202,26 @@ put:
 	return err;
 }
 
+/*
+ * After a reset: save the state again, because the PCI core's restore has consumed it. After a
+ * failed recovery the PCI core has restored empty registers: restore the state of probe.
+ */
+static void driver_restore(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+
+	if ((ctrl->asleep || ctrl->gone) && !pci_load_saved_state(pdev, ctrl->saved))
+		pci_restore_state(pdev);
+	pci_save_state(pdev);
+	WRITE_ONCE(ctrl->shaky, false);
+}
+
 static void driver_remove(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
 
+	if (ctrl->asleep)
+		driver_restore(ctrl); /* for the next driver */
 	cdev_device_del(&ctrl->cdev, &ctrl->dev);
 	annex_owner_evict(ctrl);
 	if (ctrl->vectors)
@@ -220,21 +241,6 @@ static void driver_reset_prepare(struct pci_dev *pdev)
 	annex_owner_pause(pci_get_drvdata(pdev));
 }
 
-/*
- * After a reset: save the state again, because the PCI core's restore has consumed it. After a
- * failed recovery the PCI core has restored empty registers: restore the state of probe.
- */
-static void driver_restore(struct annex_ctrl *ctrl)
-{
-	struct pci_dev *pdev = ctrl->pdev;
-
-	if (ctrl->asleep && !pci_load_saved_state(pdev, ctrl->saved))
-		pci_restore_state(pdev);
-	pci_save_state(pdev);
-	if (ctrl->asleep)
-		pci_clear_master(pdev); /* until annex_ctrl_reset() has stopped the controller */
-}
-
 static void driver_reset_done(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
@@ -248,8 +254,13 @@ static pci_ers_result_t driver_error_detected(struct pci_dev *pdev, pci_channel_
 	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
 
 	/* The link works, and the error may be another device's: go on. */
-	if (state == pci_channel_io_normal)
+	if (state == pci_channel_io_normal) {
+		WRITE_ONCE(ctrl->shaky, true);
 		return PCI_ERS_RESULT_CAN_RECOVER;
+	}
+	/* Since 6.18 also after an error that was not fatal, if another device has no driver. */
+	if (state == pci_channel_io_perm_failure && pci_device_is_present(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
 	annex_owner_sleep(ctrl, false);
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
@@ -274,6 +285,7 @@ static void driver_recovered(struct pci_dev *pdev)
 
 	if (ctrl->asleep)
 		driver_restore(ctrl);
+	WRITE_ONCE(ctrl->shaky, false);
 	annex_owner_wake(ctrl);
 }
 
@@ -293,7 +305,7 @@ static int driver_suspend(struct device *dev)
 
 static int driver_resume(struct device *dev)
 {
-	pci_save_state(to_pci_dev(dev));
+	driver_restore(dev_get_drvdata(dev));
 	annex_owner_wake(dev_get_drvdata(dev));
 	return 0;
 }

@@ -146,6 +146,7 @@ static int owner_claim(struct annex_ctrl *ctrl, struct annex_owner *owner)
 	clear_page(page_address(ctrl->dummy));
 	ctrl->cmb.used = true; /* commands reach all of it, also unmapped parts */
 	ctrl->owner = owner;
+	atomic64_inc(&ctrl->count.opens);
 	return 0;
 }
 
@@ -168,7 +169,6 @@ static int owner_open(struct inode *inode, struct file *file)
 	else if (file->f_mode & FMODE_WRITE)
 		err = owner_claim(ctrl, owner);
 	if (!err) {
-		atomic64_inc(&ctrl->count.opens);
 		get_device(&ctrl->dev);
 		file->private_data = owner;
 		file->f_mapping = owner->mapping;

@@ -107,9 +107,10 @@ int smart_ask(const char *addr, struct smart *s)
 						"pci:%s: this annex.ko tells no health: "
 						"load the one of this version",
 						addr)
-		      : errno == EIO  ? err_set(-errno, "pci:%s: Get Log Page: status 0x%03x", addr,
-						log.status)
-				      : err_sys("pci:%s: Get Log Page", addr);
+		      : errno == EIO && log.status
+			      ? err_set(-errno, "pci:%s: Get Log Page: status 0x%03x", addr,
+					log.status)
+			      : err_sys("pci:%s: Get Log Page", addr);
 	else
 		smart_parse(page, s);
 	close(fd);
