@@ -38,18 +38,15 @@ struct annex_port {
 
 static LIST_HEAD(ports);
 
-static int route_count_root_port(struct pci_dev *pdev, void *n)
+/* Not by pci_walk_bus(): its lock is held around handlers of PCI errors, outside of our locks. */
+static unsigned int route_count_root_ports(const struct pci_bus *root)
 {
-	*(unsigned int *)n += pci_is_pcie(pdev) && pci_pcie_type(pdev) == PCI_EXP_TYPE_ROOT_PORT;
-	return 0;
-}
-
-/* pci_walk_bus() takes the lock against hotplug. There is no root port below a root port. */
-static unsigned int route_count_root_ports(struct pci_bus *root)
-{
+	struct pci_dev *pdev = NULL;
 	unsigned int n = 0;
 
-	pci_walk_bus(root, route_count_root_port, &n);
+	while ((pdev = pci_get_class(PCI_CLASS_BRIDGE_PCI << 8, pdev)))
+		n += pdev->bus == root && pci_is_pcie(pdev) &&
+		     pci_pcie_type(pdev) == PCI_EXP_TYPE_ROOT_PORT;
 	return n;
 }
 
