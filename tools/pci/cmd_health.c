@@ -88,8 +88,8 @@ static int report(const struct opts *o, const struct smart *s)
 }
 
 static const char doc[] = "Show the log page SMART of an NVMe controller that is bound to annex, "
-			  "also while a program "
-			  "owns it. Exits with 0 whether or not the controller has warnings."
+			  "also while a program owns it. Exits with 0 whether or not the "
+			  "controller has warnings."
 			  "\vExamples:\n"
 			  "  annex health pci:0000:01:00.0\n"
 			  "  annex health pci:0000:01:00.0 --json";
