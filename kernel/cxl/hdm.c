@@ -37,12 +37,11 @@ static const struct annex_node_type type = {
 static void hdm_recover(struct work_struct *work)
 {
 	struct annex_hdm *hdm = container_of(work, struct annex_hdm, recover);
+	bool cut = READ_ONCE(hdm->cut);
 
-	if (READ_ONCE(hdm->cut)) {
-		annex_member_cut(hdm);
+	annex_member_verify(hdm, cut);
+	if (cut)
 		return;
-	}
-	annex_member_verify(hdm);
 	if (annex_regs_ready(hdm->pdev, &hdm->regs))
 		dev_warn(&hdm->dev, "after a reset it is not ready\n");
 	annex_media_resume(&hdm->media);

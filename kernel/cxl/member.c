@@ -273,29 +273,18 @@ void annex_member_evict(struct annex_hdm *hdm, unsigned long patience)
 	annex_range_forget(hdm);
 }
 
-void annex_member_verify(struct annex_hdm *hdm)
+void annex_member_verify(struct annex_hdm *hdm, bool cut)
 {
 	struct annex_range *r = member_wait_made(hdm);
 
 	if (!r)
 		return;
-	if (annex_range_state(r) == ANNEX_RANGE_LIVE && annex_range_lost(r, hdm)) {
-		dev_err(&hdm->dev, "a reset cleared its decoders: the range ends, data is lost\n");
+	if (cut)
 		annex_filter_kill(&r->gate);
-		member_end(r);
-	}
-	annex_range_put(r);
-}
-
-void annex_member_cut(struct annex_hdm *hdm)
-{
-	struct annex_range *r = member_wait_made(hdm);
-
-	if (!r)
-		return;
-	annex_filter_kill(&r->gate);
-	if (annex_range_state(r) == ANNEX_RANGE_LIVE) {
-		dev_err(&hdm->dev, "a PCI error cut it off: the range ends, data is lost\n");
+	if (annex_range_state(r) == ANNEX_RANGE_LIVE && (cut || annex_range_lost(r, hdm))) {
+		dev_err(&hdm->dev, "%s: the range ends, data is lost\n",
+			cut ? "a PCI error cut it off" : "a reset cleared its decoders");
+		annex_filter_kill(&r->gate);
 		member_end(r);
 	}
 	annex_range_put(r);

@@ -30,10 +30,11 @@ struct annex_range *annex_member_join(struct annex_hdm *hdm, const struct annex_
  * released without accessing the device. The device gets no other range.
  */
 void annex_member_evict(struct annex_hdm *hdm, unsigned long patience);
-/* annex_member_verify() - After a reset of a device: end its range if decoders are gone. */
-void annex_member_verify(struct annex_hdm *hdm);
-/* annex_member_cut() - No load or store reaches a device: end its range, without the device. */
-void annex_member_cut(struct annex_hdm *hdm);
+/*
+ * annex_member_verify() - After a reset of a device: end its range if decoders are gone. @cut: no
+ * load or store reaches the device, so end it without the device.
+ */
+void annex_member_verify(struct annex_hdm *hdm, bool cut);
 /* annex_member_busy() - Whether a device is a member of a range. */
 bool annex_member_busy(struct annex_hdm *hdm);
 /*
