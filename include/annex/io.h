@@ -114,6 +114,8 @@ static inline ANNEX_HD int annex_nvme_errno(uint16_t status)
  * @pages: the controller's address of each page of device addresses, 0 for unmapped pages; NULL:
  *	the addresses are the same.
  * @npages: number of @pages.
+ * @protect: bit (NSID - 1) % 64 is set for namespaces with protection information, which the
+ *	controller inserts and strips. Other namespaces with the same bit ignore it (NVM 3.2).
  */
 struct annex_io_limits {
 	uint32_t list_bytes;
@@ -121,6 +123,7 @@ struct annex_io_limits {
 	bool sgl;
 	const uint64_t *pages;
 	uint64_t npages;
+	uint64_t protect;
 };
 
 #define ANNEX_IO_NOWHERE (~0ull - ANNEX_NVME_PAGE + 1) /* a page that no bus has */
@@ -174,6 +177,12 @@ static inline ANNEX_HD bool annex_io_prp_shaped(const struct annex_io *io, uint6
 	return true;
 }
 
+static inline ANNEX_HD bool annex_io_protected(const struct annex_io *io,
+					       const struct annex_io_limits *limits)
+{
+	return limits->protect >> ((io->nsid - 1) & 63) & 1;
+}
+
 static inline ANNEX_HD bool annex_io_moves_data(const struct annex_io *io)
 {
 	return io->opcode != ANNEX_NVM_FLUSH && io->opcode != ANNEX_NVM_WRITE_ZEROES;
@@ -192,7 +201,8 @@ static inline ANNEX_HD bool annex_io_has_blocks(const struct annex_io *io)
  *
  * Addresses are not validated here: the controller (or its IOMMU) does that.
  *
- * Return: 0, -EINVAL, or -E2BIG (too much data or too many pieces for one command).
+ * Return: 0; -EINVAL; -E2BIG (too much data or too many pieces for one command); -EOPNOTSUPP (a
+ * compare, for which the controller would need protection information of the caller).
  */
 static inline ANNEX_HD int annex_io_check(const struct annex_io *io,
 					  const struct annex_io_limits *limits)
@@ -205,6 +215,8 @@ static inline ANNEX_HD int annex_io_check(const struct annex_io *io,
 		return -EINVAL;
 	if (!annex_io_moves_data(io))
 		return io->bytes || io->nsegs ? -EINVAL : 0;
+	if (io->opcode == ANNEX_NVM_COMPARE && annex_io_protected(io, limits))
+		return -EOPNOTSUPP;
 	if (!io->bytes || (io->opcode == ANNEX_NVM_DSM && io->bytes != io->nlb * 16))
 		return -EINVAL;
 	if (annex_io_has_blocks(io) && io->bytes != (uint64_t)io->nlb << 9 &&
@@ -286,6 +298,17 @@ static inline ANNEX_HD void annex_io_build_prp(struct annex_sqe *sqe, const stru
 	list[k] = 0;
 }
 
+/*
+ * Let the controller insert and strip protection information, and check the guards of a read. The
+ * reference tag of the first block (CDW14) is the low word of its number.
+ */
+static inline ANNEX_HD void annex_sqe_protect(uint8_t opcode, uint32_t *cdw12, uint32_t slba,
+					      uint32_t *cdw14)
+{
+	*cdw12 |= ANNEX_RW_PRACT | (opcode == ANNEX_NVM_READ ? ANNEX_RW_PRCHK_GUARD : 0);
+	*cdw14 = slba;
+}
+
 /**
  * annex_io_build() - Make the submission queue entry of a command that annex_io_check() accepted.
  * @sqe: the entry.
@@ -314,12 +337,14 @@ static inline ANNEX_HD void annex_io_build(struct annex_sqe *sqe, const struct a
 	sqe->cdw13 = sqe->cdw14 = sqe->cdw15 = 0;
 	if (io->flags & ANNEX_IO_FUA)
 		sqe->cdw12 |= ANNEX_RW_FUA;
+	if (annex_io_protected(io, limits))
+		annex_sqe_protect(sqe->opcode, &sqe->cdw12, sqe->cdw10, &sqe->cdw14);
 	if (io->opcode == ANNEX_NVM_FLUSH)
-		sqe->cdw10 = sqe->cdw11 = sqe->cdw12 = 0;
+		sqe->cdw10 = sqe->cdw11 = sqe->cdw12 = sqe->cdw14 = 0;
 	if (io->opcode == ANNEX_NVM_DSM) {
 		sqe->cdw10 = (io->nlb - 1) & 0xff;
 		sqe->cdw11 = ANNEX_DSM_DEALLOCATE;
-		sqe->cdw12 = 0;
+		sqe->cdw12 = sqe->cdw14 = 0;
 	}
 	if (!annex_io_moves_data(io))
 		return;

@@ -89,9 +89,11 @@ struct annex_sqe {
 
 #define ANNEX_SQE_PSDT_MASK 0xc0
 #define ANNEX_SQE_PSDT_SGL 0x40
-#define ANNEX_RW_FUA (1u << 30)        /* CDW12 of read and write (NVM 3.2.4, 3.2.6) */
-#define ANNEX_WZ_DEAC (1u << 25)       /* CDW12 of write zeroes */
-#define ANNEX_DSM_DEALLOCATE (1u << 2) /* CDW11 of dataset management */
+#define ANNEX_RW_FUA (1u << 30)   /* CDW12 of read and write (NVM 3.2.4, 3.2.6) */
+#define ANNEX_RW_PRACT (1u << 29) /* the controller inserts and strips protection information */
+#define ANNEX_RW_PRCHK_GUARD (1u << 28) /* the controller checks its guard */
+#define ANNEX_WZ_DEAC (1u << 25)        /* CDW12 of write zeroes */
+#define ANNEX_DSM_DEALLOCATE (1u << 2)  /* CDW11 of dataset management */
 
 /* Completion queue entry (Base 3.3.3.2). @cid and @status are one aligned 32-bit word. */
 struct annex_cqe {
@@ -179,7 +181,9 @@ struct annex_id_ns {
 	uint8_t nsfeat;
 	uint8_t nlbaf;
 	uint8_t flbas;
-	uint8_t rsvd27[101];
+	uint8_t rsvd27[2];
+	uint8_t dps;
+	uint8_t rsvd30[98];
 	struct annex_lbaf lbaf[64];
 	uint8_t rsvd384[3712];
 };
@@ -193,6 +197,28 @@ static inline const struct annex_lbaf *annex_id_format(const struct annex_id_ns 
 	return &id->lbaf[(id->flbas & 15) | (id->nlbaf > 15 ? id->flbas >> 1 & 0x30 : 0)];
 }
 
+#define ANNEX_DPS_TYPE 7u /* type of protection information; 0: none */
+#define ANNEX_PI_BYTES 8u /* of protection information with a guard of 16 bits */
+
+/* Whether the controller inserts and strips all metadata of the namespace (NVM 5.2.2.1). */
+static inline int annex_id_protected(const struct annex_id_ns *id)
+{
+	return id->dps & ANNEX_DPS_TYPE && annex_id_format(id)->ms == ANNEX_PI_BYTES;
+}
+
+/*
+ * log2 of a block of the namespace; 0: blocks cannot be transferred without metadata, or have
+ * neither 512 nor 4096 bytes.
+ */
+static inline uint32_t annex_id_shift(const struct annex_id_ns *id)
+{
+	const struct annex_lbaf *f = annex_id_format(id);
+
+	if ((f->ms && !annex_id_protected(id)) || (f->lbads != 9 && f->lbads != 12))
+		return 0;
+	return f->lbads;
+}
+
 static_assert(sizeof(struct annex_sqe) == 64, "submission queue entry");
 static_assert(offsetof(struct annex_sqe, dptr) == 24, "data pointer");
 static_assert(sizeof(struct annex_cqe) == 16, "completion queue entry");
@@ -204,6 +230,7 @@ static_assert(offsetof(struct annex_id_ctrl, sqes) == 512, "SQES");
 static_assert(offsetof(struct annex_id_ctrl, sgls) == 536, "SGLS");
 static_assert(offsetof(struct annex_id_ctrl, subnqn) == 768, "SUBNQN");
 static_assert(sizeof(struct annex_id_ns) == 4096, "identify namespace");
+static_assert(offsetof(struct annex_id_ns, dps) == 29, "DPS");
 static_assert(offsetof(struct annex_id_ns, lbaf) == 128, "LBA formats");
 
 #endif

@@ -15,8 +15,9 @@
  *			through io_uring. It needs neither root nor a kernel module.
  *	ng:PATH		A namespace that stays with the kernel's NVMe driver, by its generic device
  *			(/dev/ng0n1). File systems on it stay mounted. Commands are passed by
- *			io_uring and bypass the block layer. Blocks have 512 or 4096 bytes and no
- *			metadata. Linux 6.1; before 6.2 only root may send commands.
+ *			io_uring and bypass the block layer. Blocks have 512 or 4096 bytes, and
+ *			no metadata but protection information of 8 bytes, which the drive inserts
+ *			and strips. Linux 6.1; before 6.2 only root may send commands.
  *	nvme:PATH	The same for all namespaces of a controller, by its device (/dev/nvme0) or
  *			its PCI address, in the order of their identifiers.
  *	unix:PATH	A part of a device that another process serves (annex serve), by the path of

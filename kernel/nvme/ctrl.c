@@ -10,6 +10,7 @@
 
 #define POLL_US 100
 #define SLOW_STOP_MS 2300
+#define PI_BYTES 8 /* of protection information with a guard of 16 bits */
 
 void annex_ctrl_lock(struct annex_ctrl *ctrl)
 {
@@ -247,24 +248,37 @@ static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 	return 0;
 }
 
-/* Commands must transfer blocks of 512 or 4096 bytes without metadata. */
+/*
+ * Commands must transfer blocks of 512 or 4096 bytes and nothing else. The controller can insert
+ * and strip metadata that is protection information only (PRACT, NVM 5.2.2.1).
+ */
+static bool ctrl_transfers_blocks(const struct nvme_lbaf *format, bool protected)
+{
+	u16 metadata = le16_to_cpu(format->ms);
+
+	return (format->ds == 9 || format->ds == 12) &&
+	       (!metadata || (protected && metadata == PI_BYTES));
+}
+
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 {
 	const struct nvme_id_ns *id = ctrl->admin.data.at;
 	/* Bits 6:5 number the formats from 16 on, which are valid if there are so many (NLBAF). */
 	u8 low = id->flbas & 15, high = id->nlbaf > 15 ? id->flbas >> 1 & 0x30 : 0;
 	const struct nvme_lbaf *format = &id->lbaf[high | low];
+	unsigned int other = 0, n = min_t(unsigned int, id->nlbaf + 1, ARRAY_SIZE(id->lbaf));
 
-	if (!id->nsze)
+	if (!id->nsze || ctrl_transfers_blocks(format, id->dps & NVME_NS_DPS_PI_MASK))
 		return 0;
-	if (format->ms)
-		return annex_refuse(ctrl, -EOPNOTSUPP, "namespace %u: %u bytes of metadata a block",
-				    nsid, le16_to_cpu(format->ms));
-	if (format->ds != 9 && format->ds != 12)
+	while (other < n && !ctrl_transfers_blocks(&id->lbaf[other], false))
+		other++;
+	if (other == n)
 		return annex_refuse(ctrl, -EOPNOTSUPP,
-				    "namespace %u: blocks of 2^%u bytes, not of 512 or 4096", nsid,
-				    format->ds);
-	return 0;
+				    "namespace %u: no format of 512 or 4096 bytes", nsid);
+	return annex_refuse(ctrl, -EOPNOTSUPP,
+			    "namespace %u: format %u has 2^%u bytes and %u of metadata: use nvme "
+			    "format --namespace-id=%u --lbaf=%u",
+			    nsid, high | low, format->ds, le16_to_cpu(format->ms), nsid, other);
 }
 
 static int ctrl_read_cap(struct annex_ctrl *ctrl)

@@ -79,14 +79,9 @@ static int is_read(const struct proof *p)
 	struct annex_result res = {0};
 	int err = block(p, ANNEX_NVM_COMPARE, p->there_addr, &res);
 
-	switch (res.status & ANNEX_SC_MASK) {
-	case ANNEX_SC_COMPARE_FAILURE:
+	if ((res.status & ANNEX_SC_MASK) == ANNEX_SC_COMPARE_FAILURE)
 		return 0;
-	case ANNEX_SC_INVALID_OPCODE:
-		return 1;
-	default:
-		return err ? err : 1;
-	}
+	return err && err != -EOPNOTSUPP ? err : 1;
 }
 
 /*

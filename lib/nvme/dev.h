@@ -39,8 +39,9 @@ struct annex_dev {
 	char *uri;
 	struct annex_dev_opts opts;
 	bool sgl;
-	bool compare; /* the controller has the Compare command */
-	bool reader;  /* opened by readonly=1 */
+	bool compare;     /* the controller has the Compare command */
+	uint64_t protect; /* as in struct annex_io_limits */
+	bool reader;      /* opened by readonly=1 */
 	uint32_t max_transfer;
 
 	struct nvme_queue *io;

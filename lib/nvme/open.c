@@ -174,15 +174,18 @@ static int read_namespace(struct annex_dev *dev, uint32_t nsid, struct annex_ns 
 	err = dev->ctrl->ops->identify(dev->ctrl, ANNEX_CNS_NS, nsid, id);
 	if (!err) {
 		const struct annex_lbaf *f = annex_id_format(id);
+		uint32_t shift = annex_id_shift(id);
 
 		ns->nsid = nsid;
 		ns->blocks = id->nsze;
-		ns->block = f->lbads == 9 || f->lbads == 12 ? 1u << f->lbads : 0;
-		if (ns->blocks && (!ns->block || f->ms || ns->blocks > UINT64_MAX / ns->block))
+		ns->block = 1u << shift;
+		if (ns->blocks && (!shift || ns->blocks > UINT64_MAX >> shift))
 			err = annex_fail(-EINVAL,
-					 "%s: namespace %u has %llu blocks of 2^%u and %u bytes; "
-					 "512 and 4096 bytes without metadata work",
+					 "%s: namespace %u has %llu blocks of 2^%u and %u bytes, "
+					 "which cannot be used",
 					 dev->uri, nsid, (ull)ns->blocks, f->lbads, f->ms);
+		if (ns->blocks && annex_id_protected(id))
+			dev->protect |= 1ull << (nsid - 1) % 64;
 	}
 	free(id);
 	return err;

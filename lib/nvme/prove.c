@@ -16,12 +16,16 @@
 
 #define TRIES 3 /* another user may write the block meanwhile */
 
-/* struct proof - A page of that memory, one of ordinary memory, and a block that fits in both. */
+/*
+ * struct proof - A page of that memory, one of ordinary memory, and a block that fits in both.
+ * @compare: the controller can compare the block.
+ */
 struct proof {
 	struct annex_dev *dev;
 	const struct annex_ns *ns;
 	unsigned char *peer, *host;
 	uint64_t peer_addr, host_addr;
+	bool compare;
 };
 
 static int block(const struct proof *p, uint8_t opcode, uint64_t addr, struct annex_result *res)
@@ -83,7 +87,7 @@ static int judge(const struct proof *p)
 
 	for (int i = 0; i < TRIES && !got; i++) {
 		got = arrives(p);
-		if (got > 0 && p->dev->compare)
+		if (got > 0 && p->compare)
 			got = is_read(p);
 	}
 	if (got < 0)
@@ -119,6 +123,7 @@ int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr)
 		      : annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
 	if (!err) {
 		memcpy(saved, ptr, ANNEX_NVME_PAGE);
+		p.compare = dev->compare && !(dev->protect >> (p.ns->nsid - 1) % 64 & 1);
 		err = judge(&p);
 		memcpy(ptr, saved, ANNEX_NVME_PAGE);
 		/* A page that a device may still write to is leaked rather than used again. */

@@ -86,8 +86,8 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 	qp->sq_seq = (uint64_t *)(qp + 1);
 	qp->cq_seq = qp->sq_seq + depth;
 	qp->reqs = (struct annex_req *)(qp->cq_seq + depth);
-	qp->limits = (struct annex_io_limits){list_bytes, dev->max_transfer, dev->sgl,
-					      dev->ctrl->pages, dev->ctrl->npages};
+	qp->limits = (struct annex_io_limits){list_bytes,       dev->max_transfer, dev->sgl,
+					      dev->ctrl->pages, dev->ctrl->npages, dev->protect};
 	qp->qid = qid;
 	qp->stall_ns = dev->opts.timeout_ms * ANNEX_NSEC_PER_MSEC;
 	qp->host = (struct annex_qp_host){dev->ctrl,  ops->rung,   ops->assist, ops->event,

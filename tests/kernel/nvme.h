@@ -105,6 +105,8 @@ struct nvme_completion {
 	u16 sq_head, sq_id, command_id, status;
 };
 
+#define NVME_NS_DPS_PI_MASK 7
+
 struct nvme_lbaf {
 	u16 ms;
 	u8 ds, rp;
@@ -112,7 +114,7 @@ struct nvme_lbaf {
 
 struct nvme_id_ns {
 	u64 nsze, ncap, nuse;
-	u8 nsfeat, nlbaf, flbas, between[101];
+	u8 nsfeat, nlbaf, flbas, mc, dpc, dps, between[98];
 	struct nvme_lbaf lbaf[64];
 	u8 after[3712];
 };

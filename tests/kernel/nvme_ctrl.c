@@ -427,7 +427,7 @@ static void reserved(void)
 	direct(IOMMU_RESV_MSI, 0);
 }
 
-static void namespace(u64 blocks, u8 ms, u8 ds, int err)
+static void namespace(u64 blocks, u8 ms, u8 ds, u8 dps, int err)
 {
 	struct nvme_id_ns *id;
 
@@ -436,11 +436,15 @@ static void namespace(u64 blocks, u8 ms, u8 ds, int err)
 	id = ctrl_rig.ctrl.admin.data.at;
 	memset(id, 0, sizeof(*id));
 	id->nsze = blocks;
+	id->nlbaf = 4;
 	id->flbas = 0x13; /* the fourth format, with metadata at the end of each block */
+	id->dps = dps;
 	id->lbaf[3] = (struct nvme_lbaf){.ms = ms, .ds = ds};
 	id->lbaf[2] = (struct nvme_lbaf){.ms = 64, .ds = 11};
+	id->lbaf[4] = (struct nvme_lbaf){.ds = 12};
 	CU_ASSERT_EQUAL(annex_ctrl_namespace(&ctrl_rig.ctrl, 7), err);
 	CU_ASSERT_EQUAL(shim.lines, err ? 1 : 0);
+	CU_ASSERT(!err || strstr(shim.line, "--namespace-id=7 --lbaf=4"));
 	ctrl_over();
 }
 
@@ -467,15 +471,19 @@ static void namespaces(void)
 	many_formats(15, 0);
 	many_formats(16, -EOPNOTSUPP);
 	many_formats(63, -EOPNOTSUPP);
-	namespace(1000, 0, 9, 0);
-	namespace(1000, 0, 12, 0);
-	namespace(1000, 8, 9, -EOPNOTSUPP);
-	namespace(1000, 8, 12, -EOPNOTSUPP);
-	namespace(1000, 0, 10, -EOPNOTSUPP);
-	namespace(1000, 0, 13, -EOPNOTSUPP);
-	namespace(1000, 0, 255, -EOPNOTSUPP);
-	namespace(1000, 0, 0, -EOPNOTSUPP);
-	namespace(0, 8, 0, 0); /* inactive */
+	namespace(1000, 0, 9, 0, 0);
+	namespace(1000, 0, 12, 0, 0);
+	namespace(1000, 8, 9, 0, -EOPNOTSUPP);
+	namespace(1000, 8, 12, 0, -EOPNOTSUPP);
+	namespace(1000, 8, 9, 8, -EOPNOTSUPP); /* a place of protection information, and none */
+	namespace(1000, 8, 9, 1, 0);
+	namespace(1000, 8, 12, 11, 0);
+	namespace(1000, 16, 12, 1, -EOPNOTSUPP);
+	namespace(1000, 0, 10, 0, -EOPNOTSUPP);
+	namespace(1000, 0, 13, 0, -EOPNOTSUPP);
+	namespace(1000, 0, 255, 0, -EOPNOTSUPP);
+	namespace(1000, 0, 0, 0, -EOPNOTSUPP);
+	namespace(0, 8, 0, 0, 0); /* inactive */
 }
 
 /* No command reaches a controller that is asleep, until it is woken and reset. */

@@ -17,8 +17,8 @@ int module_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *
 
 	if (err == -EOPNOTSUPP)
 		annex_fail(err,
-			   "pci:%s: namespace %u has metadata, or blocks that are not of 512 or "
-			   "4096 bytes",
+			   "pci:%s: namespace %u has a format that cannot be used: the kernel's "
+			   "log has the command that changes it",
 			   p->name, nsid);
 	return err;
 }

@@ -1,13 +1,15 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # A namespace with metadata, or with blocks that are not of 512 or 4096 bytes, is refused, with a
-# line; the same one without works.
+# line; the same one without works, and so does protection information, which the kernel's driver
+# finds right.
 # machines: kernel
-# limit: 60
+# limit: 90
 . /test/lib.sh
 
 # formatted INDEX - By the kernel's driver; QEMU's formats are 0 to 3: 512 bytes, and 0, 8, 16 or 64
-# of metadata; 4 to 7: 4096 bytes, likewise.
+# of metadata; 4 to 7: 4096 bytes, likewise. Added: 16, the metadata is in the data; 32 to 96, its
+# type of protection information; 256, which comes first.
 formatted()
 {
 	modprobe nvme && within 5 ctrl 0 && format "$(ctrl 0)" "$1" && rmmod nvme
@@ -18,17 +20,33 @@ refuses()
 {
 	claim "it is formatted: $1" formatted "$1" || return
 	with_module
-	claim "opening it fails with the reason" refused "metadata, or blocks" life check "$uri"
+	claim "opening it fails with the reason" refused "a format that cannot" life check "$uri"
 	claim "the log says its format" eval "dmesg | grep '$address: $2'"
 	modprobe nvme
 	claim "the kernel's driver has it again" annex unbind "$address"
 	claim "it unloads" rmmod annex
 }
 
+# protects INDEX
+protects()
+{
+	claim "it is formatted: $1" formatted "$1" || return
+	with_module
+	claim "random commands on it are right" annex verify "$uri" --overwrite --bytes 4M
+	modprobe nvme
+	claim "the kernel's driver has it again" annex unbind "$address"
+	claim "its disk is there" within 5 disk 0
+	claim "all blocks pass its checks" dd if="$(disk 0)" of=/dev/null bs=1M count=4
+	claim "it unloads" rmmod annex
+}
+
 [ "$NVME" -eq 1 ] || skip "there are several controllers"
 needs_module
-refuses 1 "namespace 1: 8 bytes of metadata a block"
-refuses 7 "namespace 1: 64 bytes of metadata a block"
+refuses 1 "namespace 1: format 1 has 2^9 bytes and 8 of metadata: use nvme format .*=1 --lbaf=0"
+refuses 39 "namespace 1: format 7 has 2^12 bytes and 64 of metadata"
+protects 33
+protects 357
+protects 53
 claim "it is formatted: 4" formatted 4
 with_module
 claim "blocks of 4096 bytes work" place "$uri" any any
@@ -54,9 +72,8 @@ back()
 claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
 claim "it appears" within 5 back
 with_module
-claim "opening it fails with the reason" refused "metadata, or blocks" life check "$uri"
-claim "the log says its format" eval \
-	"dmesg | grep '$address: namespace 1: blocks of 2^13 bytes, not of 512 or 4096'"
+claim "opening it fails with the reason" refused "a format that cannot" life check "$uri"
+claim "the log says its format" eval "dmesg | grep '$address: namespace 1: format . has 2^13 bytes'"
 claim "it is pulled" pull 0
 claim "it disappears" within 5 gone
 claim "it unloads" rmmod annex

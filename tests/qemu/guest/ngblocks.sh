@@ -44,13 +44,18 @@ other_blocks()
 modprobe nvme
 claim "the disk is there" within 10 disk 0 || exit 1
 claim "it is formatted, with metadata" format "$(ctrl 0)" 1
-claim "opening it fails with the reason" refuses "blocks of 2^9 bytes, with 8 of metadata"
+claim "opening it fails with the reason" \
+	refuses "format 1 has blocks of 2^9 bytes, with 8 of .*; nvme format /dev/nvme.* --lbaf=0"
 claim "so by the controller" refused "with 8 of metadata" \
 	annex verify "nvme:$(ctrl 0)" --read-only
 claim "it is formatted, with blocks of 4096 bytes" formatted 4
 claim "they are seen" within 5 facts "1 of 65536 x 4096"
 claim "random commands agree with a model, and with the block device" \
 	ng agree "ng:$(generic "$(disk 0)")" "$(disk 0)"
+for index in 33 357 53; do # as in blocks.sh
+	claim "it is formatted with protection information: $index" formatted $index
+	claim "random commands agree" ng agree "ng:$(generic "$(disk 0)")" "$(disk 0)"
+done
 claim "it is formatted as it was" formatted 0
 claim "which is seen" within 5 facts "1 of 524288 x 512"
 

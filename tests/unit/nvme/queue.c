@@ -383,9 +383,47 @@ static void sgl_lists(void)
 	CU_ASSERT_EQUAL(list[1].type, 0);
 }
 
+/* The controller inserts and strips protection information of namespace 1, and of no other. */
+static void protected(void)
+{
+	struct annex_io_limits limits = {
+		.max_transfer = 128 << 10, .list_bytes = 256, .protect = 1};
+	struct annex_io io = read_io(0x1234567890);
+	struct annex_sqe sqe;
+	uint64_t list[32];
+
+	annex_io_build(&sqe, &io, &limits, 0, list, 0x777000);
+	CU_ASSERT_EQUAL(sqe.cdw12, 0x30000000 | (io.nlb - 1));
+	CU_ASSERT_EQUAL(sqe.cdw14, 0x34567890);
+	io.opcode = ANNEX_NVM_WRITE;
+	io.flags = ANNEX_IO_FUA;
+	annex_io_build(&sqe, &io, &limits, 0, list, 0x777000);
+	CU_ASSERT_EQUAL(sqe.cdw12, 0x60000000 | (io.nlb - 1));
+	CU_ASSERT_EQUAL(sqe.cdw14, 0x34567890);
+	io.opcode = ANNEX_NVM_COMPARE;
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EOPNOTSUPP);
+	io.nsid = 2;
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), 0);
+	io = (struct annex_io){.opcode = ANNEX_NVM_WRITE_ZEROES, .nsid = 1, .slba = 7, .nlb = 2};
+	annex_io_build(&sqe, &io, &limits, 0, list, 0x777000);
+	CU_ASSERT_EQUAL(sqe.cdw12, 0x20000001);
+	CU_ASSERT_EQUAL(sqe.cdw14, 7);
+	io = (struct annex_io){.opcode = ANNEX_NVM_DSM, .nsid = 1, .nlb = 2, .bytes = 32};
+	annex_io_build(&sqe, &io, &limits, 0, list, 0x777000);
+	CU_ASSERT_EQUAL(sqe.cdw12 | sqe.cdw14, 0);
+	io = (struct annex_io){.opcode = ANNEX_NVM_FLUSH, .nsid = 1, .slba = 7};
+	annex_io_build(&sqe, &io, &limits, 0, list, 0x777000);
+	CU_ASSERT_EQUAL(sqe.cdw12 | sqe.cdw14, 0);
+	io = read_io(7);
+	io.nsid = 2;
+	annex_io_build(&sqe, &io, &limits, 0, list, 0x777000);
+	CU_ASSERT_EQUAL(sqe.cdw12, io.nlb - 1);
+	CU_ASSERT_EQUAL(sqe.cdw14, 0);
+}
+
 static void malformed(void)
 {
-	struct annex_io_limits limits = {256, 128 << 10, false, NULL, 0};
+	struct annex_io_limits limits = {.list_bytes = 256, .max_transfer = 128 << 10};
 	struct annex_seg segs[2] = {{0x1000, 0x1000}, {0x5000, 0x1000}};
 	struct annex_io io = read_io(0);
 
@@ -420,7 +458,7 @@ static void malformed(void)
 	io = read_io(0);
 	io.opcode = ANNEX_NVM_FLUSH; /* carries no data */
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
-	limits = (struct annex_io_limits){256, 2 << 20, false, NULL, 0};
+	limits = (struct annex_io_limits){.list_bytes = 256, .max_transfer = 2 << 20};
 	io = read_io(0);
 	io.addr = 0x10ffc; /* 32 pages and a bit: one list entry too many */
 	io.nlb = 32 * 8;
@@ -611,5 +649,6 @@ static void crowd(void)
 UNIT_SUITE(queue, {"one command", one_command}, {"turns wrap at every depth", wrap_around},
 	   {"one doorbell a batch", one_doorbell_a_batch}, {"a waiter gives up", give_up},
 	   {"hostile completions", hostile_completions}, {"a reset ends every command", sweep},
-	   {"PRP lists", prp_lists}, {"SGL lists", sgl_lists}, {"malformed commands", malformed},
+	   {"PRP lists", prp_lists}, {"SGL lists", sgl_lists},
+	   {"protection information", protected}, {"malformed commands", malformed},
 	   {"a long wait comes first", long_wait}, {"many submitters", crowd})

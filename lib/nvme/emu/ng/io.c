@@ -15,14 +15,16 @@
 #define TIMEOUT_MIN_MS 1000u /* the kernel resets the controller for all its users */
 
 /* The blocks of the namespace. */
-static void set_blocks(struct nvme_uring_cmd *cmd, const struct emu_io *io, unsigned int shift)
+static void set_blocks(struct nvme_uring_cmd *cmd, const struct emu_io *io, const struct emu_ns *ns)
 {
-	const uint64_t slba = io->pos >> shift;
+	const uint64_t slba = io->pos >> ns->shift;
 
 	cmd->cdw10 = (uint32_t)slba;
 	cmd->cdw11 = (uint32_t)(slba >> 32);
-	cmd->cdw12 = (uint32_t)((io->len >> shift) - 1) | (io->fua ? ANNEX_RW_FUA : 0) |
+	cmd->cdw12 = (uint32_t)((io->len >> ns->shift) - 1) | (io->fua ? ANNEX_RW_FUA : 0) |
 		     (io->deac ? ANNEX_WZ_DEAC : 0);
+	if (((const struct emu_ng *)ns->own)->protect) /* as in annex_io_build() */
+		annex_sqe_protect(cmd->opcode, &cmd->cdw12, cmd->cdw10, &cmd->cdw14);
 }
 
 static void set_data(struct io_uring_sqe *sqe, struct nvme_uring_cmd *cmd, const struct emu_io *io,
@@ -74,7 +76,7 @@ void annex_emu_ng_issue(const struct annex_emu *emu, const struct emu_req *req,
 	if (io->opcode == ANNEX_NVM_DSM)
 		set_ranges(cmd, req);
 	else if (io->opcode != ANNEX_NVM_FLUSH)
-		set_blocks(cmd, io, ns->shift);
+		set_blocks(cmd, io, ns);
 	if (io->n)
 		set_data(sqe, cmd, io, req->buf);
 }

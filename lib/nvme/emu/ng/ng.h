@@ -13,6 +13,7 @@
 /**
  * struct emu_ng - A namespace of the kernel's driver.
  * @nsid: its identifier there.
+ * @protect: it has protection information, which the controller inserts and strips.
  * @force: writes are allowed although the kernel uses it.
  * @node: its folder in sysfs.
  * @disk: the name of its block device.
@@ -21,6 +22,7 @@
  */
 struct emu_ng {
 	uint32_t nsid;
+	bool protect;
 	bool force;
 	char node[64];
 	char disk[EMU_DISK_NAME];

@@ -97,21 +97,44 @@ static int identify(int fd, const char *path, const struct wish *wish, uint32_t 
 	return rc ? annex_fail(-errno, "%s: %s: Identify Namespace: %m", wish->scheme, path) : 0;
 }
 
+/* The command that gives the namespace a format that can be used, in a string of @n bytes. */
+static void find_format(const struct annex_id_ns *id, const char *disk, char *out, size_t n)
+{
+	struct annex_id_ns other = *id;
+
+	other.dps = 0;
+	other.nlbaf = 63; /* the low and the high bits of FLBAS count */
+	for (unsigned int i = 0; i <= id->nlbaf && i < 64; i++) {
+		other.flbas = (uint8_t)((i & 15) | (i & 0x30) << 1);
+		if (annex_id_shift(&other)) {
+			snprintf(out, n, "; nvme format /dev/%s --lbaf=%u changes it", disk, i);
+			return;
+		}
+	}
+	*out = 0;
+}
+
 static int read_format(const struct annex_id_ns *id, const char *path, const struct wish *wish,
 		       struct emu_ns *ns)
 {
 	const struct annex_lbaf *format = annex_id_format(id);
+	uint32_t shift = annex_id_shift(id);
+	struct emu_ng *ng = ns->own;
+	char other[96];
 
 	if (!id->nsze)
 		return annex_fail(-ENODEV, "%s: %s: the namespace is gone", wish->scheme, path);
-	if ((format->lbads != 9 && format->lbads != 12) || format->ms ||
-	    id->nsze > UINT64_MAX >> format->lbads)
+	if (!shift || id->nsze > UINT64_MAX >> shift) {
+		find_format(id, ng->disk, other, sizeof(other));
 		return annex_fail(-EINVAL,
-				  "%s: %s has %llu blocks of 2^%u bytes, with %u of metadata; 512 "
-				  "and 4096 bytes without metadata work",
-				  wish->scheme, path, (ull)id->nsze, format->lbads, format->ms);
-	ns->shift = format->lbads;
+				  "%s: %s: format %u has blocks of 2^%u bytes, with %u of "
+				  "metadata, which cannot be used%s",
+				  wish->scheme, path, (unsigned int)(format - id->lbaf),
+				  format->lbads, format->ms, other);
+	}
+	ns->shift = shift;
 	ns->blocks = id->nsze;
+	ng->protect = annex_id_protected(id);
 	return 0;
 }
 
