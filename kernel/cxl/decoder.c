@@ -72,6 +72,14 @@ bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 
 	return true;
 }
 
+bool annex_decoder_holds(const struct annex_decoders *d, u32 id, u64 base, u64 bytes)
+{
+	u64 its_base, its_bytes;
+
+	return annex_decoder_range(d, id, &its_base, &its_bytes) && its_base == base &&
+	       its_bytes == bytes;
+}
+
 int annex_decoders_next(struct annex_decoders *d)
 {
 	u32 next = d->count, ctrl;

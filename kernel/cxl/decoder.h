@@ -81,6 +81,8 @@ u64 annex_decoders_end(const struct annex_decoders *d);
 u64 annex_decoders_used(const struct annex_decoders *d);
 /* annex_decoder_range() - Host addresses of decoder @id; false: it is not committed. */
 bool annex_decoder_range(const struct annex_decoders *d, u32 id, u64 *base, u64 *bytes);
+/* annex_decoder_holds() - Whether decoder @id is committed to these host addresses. */
+bool annex_decoder_holds(const struct annex_decoders *d, u32 id, u64 base, u64 bytes);
 /* annex_decoders_show() - Write a line for each committed decoder. */
 void annex_decoders_show(const struct annex_decoders *d, struct seq_file *to);
 

@@ -283,7 +283,7 @@ void annex_member_verify(struct annex_hdm *hdm, bool cut)
 		annex_filter_kill(&r->gate);
 	if (annex_range_state(r) == ANNEX_RANGE_LIVE && (cut || annex_range_lost(r, hdm))) {
 		dev_err(&hdm->dev, "%s: the range ends, data is lost\n",
-			cut ? "a PCI error cut it off" : "a reset cleared its decoders");
+			cut ? "a PCI error cut it off" : "a reset changed its decoders");
 		annex_filter_kill(&r->gate);
 		member_end(r);
 	}

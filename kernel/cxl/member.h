@@ -31,7 +31,7 @@ struct annex_range *annex_member_join(struct annex_hdm *hdm, const struct annex_
  */
 void annex_member_evict(struct annex_hdm *hdm, unsigned long patience);
 /*
- * annex_member_verify() - After a reset of a device: end its range if decoders are gone. @cut: no
+ * annex_member_verify() - After a reset of a device: end its range if decoders changed. @cut: no
  * load or store reaches the device, so end it without the device.
  */
 void annex_member_verify(struct annex_hdm *hdm, bool cut);

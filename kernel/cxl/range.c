@@ -331,13 +331,12 @@ void annex_range_release(struct annex_range *r, bool stuck)
 
 bool annex_range_lost(struct annex_range *r, struct annex_hdm *hdm)
 {
-	u64 base, bytes;
 	bool lost = false;
 
 	mutex_lock(&decoding);
 	for (unsigned int i = 0; i < r->committed; i++)
 		lost |= r->members[i] == hdm &&
-			!annex_decoder_range(&hdm->decoders, r->ids[i], &base, &bytes);
+			!annex_decoder_holds(&hdm->decoders, r->ids[i], r->base, r->bytes);
 	mutex_unlock(&decoding);
 	return lost;
 }

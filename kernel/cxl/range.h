@@ -164,7 +164,7 @@ int annex_range_reserve(struct annex_range *r, const struct annex_want *want);
  * @stuck: a decoder is known to stay committed. If one does, addresses and module are kept.
  */
 void annex_range_release(struct annex_range *r, bool stuck);
-/* annex_range_lost() - Whether the device's decoder of the range is not committed any more. */
+/* annex_range_lost() - Whether the device's decoder no longer holds the range's addresses. */
 bool annex_range_lost(struct annex_range *r, struct annex_hdm *hdm);
 /* annex_range_forget() - Do not access the registers of a device any more: it is removed. */
 void annex_range_forget(struct annex_hdm *hdm);

@@ -144,6 +144,25 @@ static void stubborn(void)
 	rig_over();
 }
 
+/* After a reset, a decoder that is committed to other addresses is not the range's any more. */
+static void other_addresses(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(commit(1, 256), 0);
+	CU_ASSERT(annex_decoder_holds(&rig.decoders, 0, BASE, RIG_BYTES));
+	set(0, BASE + RIG_BYTES, RIG_BYTES, CXL_DEC_CTRL_COMMITTED);
+	CU_ASSERT_FALSE(annex_decoder_holds(&rig.decoders, 0, BASE, RIG_BYTES));
+	set(0, BASE, RIG_BYTES / 2, CXL_DEC_CTRL_COMMITTED);
+	CU_ASSERT_FALSE(annex_decoder_holds(&rig.decoders, 0, BASE, RIG_BYTES));
+	set(0, BASE, RIG_BYTES, 0);
+	CU_ASSERT_FALSE(annex_decoder_holds(&rig.decoders, 0, BASE, RIG_BYTES));
+	memset(decoder(0), 0xff, 0x20);
+	CU_ASSERT_FALSE(annex_decoder_holds(&rig.decoders, 0, BASE, RIG_BYTES));
+	set(0, 0, 0, 0);
+	annex_decoder_release(&rig.decoders, 0);
+	rig_over();
+}
+
 /* It keeps its addresses, and its release is retried when a decoder above it ends. */
 static void stays(void)
 {
@@ -359,10 +378,11 @@ static void more_than_are_mapped(void)
 UNIT_SUITE(cxl_decoders, {"a decoder is committed and released", committed},
 	   {"a decoder is locked", locked}, {"firmware has a decoder", firmware},
 	   {"decoders are committed in odd places", odd_places},
-	   {"a decoder that does not obey", stubborn}, {"a decoder that stays committed", stays},
-	   {"a decoder below it", below}, {"decoders that wait in vain", waits},
-	   {"a decoder that waited and stays", stays_late}, {"a component that is gone", gone},
-	   {"a component that goes while it is used", goes},
+	   {"a decoder that does not obey", stubborn},
+	   {"a decoder that was committed to other addresses", other_addresses},
+	   {"a decoder that stays committed", stays}, {"a decoder below it", below},
+	   {"decoders that wait in vain", waits}, {"a decoder that waited and stays", stays_late},
+	   {"a component that is gone", gone}, {"a component that goes while it is used", goes},
 	   {"a component that goes during a release", goes_meanwhile},
 	   {"interleaving that it does not support", cannot_interleave},
 	   {"memory that could be HDM-DB", host_only},
