@@ -36,8 +36,8 @@ struct annex_seg {
  * @slba: first logical block. Not used by flush and dataset management.
  * @nlb: number of blocks, 1 to 65536; for dataset management the number of ranges, 1 to 256
  *	(each a struct annex_dsm_range in the data, always deallocated).
- * @bytes: length of the data: blocks times block size (512 or 4096), or 16 per range. 0 for flush
- *	and write zeroes.
+ * @bytes: length of the data: blocks times block size, or 16 per range. 0 for flush and write
+ *	zeroes.
  * @addr: device address of the data, 4-byte aligned (any alignment with SGLs).
  * @segs: pieces, in the order of the data; read only during the submitting call.
  */
@@ -194,6 +194,17 @@ static inline ANNEX_HD bool annex_io_has_blocks(const struct annex_io *io)
 	       io->opcode == ANNEX_NVM_COMPARE;
 }
 
+/* Whether the data has so many blocks of a size that exists. */
+static inline ANNEX_HD bool annex_io_is_whole(const struct annex_io *io)
+{
+	uint64_t bytes = (uint64_t)io->nlb * ANNEX_BLOCK_MIN;
+	uint64_t most = (uint64_t)io->nlb * ANNEX_BLOCK_MAX;
+
+	while (bytes < io->bytes && bytes < most)
+		bytes *= 2;
+	return bytes == io->bytes;
+}
+
 /**
  * annex_io_check() - Validate a command against the limits.
  * @io: the command.
@@ -219,8 +230,7 @@ static inline ANNEX_HD int annex_io_check(const struct annex_io *io,
 		return -EOPNOTSUPP;
 	if (!io->bytes || (io->opcode == ANNEX_NVM_DSM && io->bytes != io->nlb * 16))
 		return -EINVAL;
-	if (annex_io_has_blocks(io) && io->bytes != (uint64_t)io->nlb << 9 &&
-	    io->bytes != (uint64_t)io->nlb << 12)
+	if (annex_io_has_blocks(io) && !annex_io_is_whole(io))
 		return -EINVAL;
 	if (io->bytes > limits->max_transfer)
 		return -E2BIG;

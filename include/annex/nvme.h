@@ -15,6 +15,12 @@
 
 #define ANNEX_NVME_PAGE 4096u /* memory page size used for PRPs (CC.MPS = 0) */
 
+/* Bytes of a logical block: a power of two. */
+#define ANNEX_BLOCK_MIN 512u
+#define ANNEX_BLOCK_MAX 16384u
+#define ANNEX_BLOCK_IS_GOOD(n)                                                                     \
+	((n) >= ANNEX_BLOCK_MIN && (n) <= ANNEX_BLOCK_MAX && !((n) & ((n)-1)))
+
 #define ANNEX_CAP_DSTRD(cap) ((uint32_t)((cap) >> 32 & 0xf)) /* doorbell stride: 4 << DSTRD */
 
 /* CSTS (Base 3.1.3.6) */
@@ -207,14 +213,14 @@ static inline int annex_id_protected(const struct annex_id_ns *id)
 }
 
 /*
- * log2 of a block of the namespace; 0: blocks cannot be transferred without metadata, or have
- * neither 512 nor 4096 bytes.
+ * log2 of a block of the namespace; 0: blocks cannot be transferred without metadata, or have less
+ * than 512 bytes, or more than 16 KiB.
  */
 static inline uint32_t annex_id_shift(const struct annex_id_ns *id)
 {
 	const struct annex_lbaf *f = annex_id_format(id);
 
-	if ((f->ms && !annex_id_protected(id)) || (f->lbads != 9 && f->lbads != 12))
+	if ((f->ms && !annex_id_protected(id)) || f->lbads < 9 || f->lbads > 14)
 		return 0;
 	return f->lbads;
 }

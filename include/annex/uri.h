@@ -15,7 +15,7 @@
  *			through io_uring. It needs neither root nor a kernel module.
  *	ng:PATH		A namespace that stays with the kernel's NVMe driver, by its generic device
  *			(/dev/ng0n1). File systems on it stay mounted. Commands are passed by
- *			io_uring and bypass the block layer. Blocks have 512 or 4096 bytes, and
+ *			io_uring and bypass the block layer. Blocks have 512 to 16384 bytes, and
  *			no metadata but protection information of 8 bytes, which the drive inserts
  *			and strips. Linux 6.1; before 6.2 only root may send commands.
  *	nvme:PATH	The same for all namespaces of a controller, by its device (/dev/nvme0) or
@@ -28,7 +28,7 @@
  *
  *	size=SIZE	file: create the file with this size, or extend it sparsely. If the open
  *			fails, the old size is restored, and a new file is removed.
- *	block=N		mem:, file: bytes of a logical block, 512 or 4096.
+ *	block=N		mem:, file: bytes of a logical block, 512, 1024, ... or 16384.
  *	namespaces=N	mem: number of namespaces, of SIZE each.
  *	direct=0|1	file: bypass the page cache (O_DIRECT). The default is 1 if the file system
  *			and the blocks allow it. direct=1 fails otherwise (-EOPNOTSUPP, -EINVAL).

@@ -73,8 +73,8 @@ struct annex_ioc_info {
  * @status: out: status field of the completion, without the phase; -EIO when it is not 0.
  * @data: in: address of a buffer of 4096 bytes.
  *
- * -EOPNOTSUPP: a namespace with metadata, or with blocks of neither 512 nor 4096 bytes. Protection
- * information of 8 bytes without other metadata is allowed: its commands must set PRACT.
+ * -EOPNOTSUPP: a namespace with metadata, or with blocks of less than 512 bytes or more than 16384.
+ * Protection information of 8 bytes is allowed where it is all metadata: commands must set PRACT.
  */
 struct annex_ioc_identify {
 	__u32 size;

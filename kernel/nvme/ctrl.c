@@ -249,14 +249,14 @@ static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 }
 
 /*
- * Commands must transfer blocks of 512 or 4096 bytes and nothing else. The controller can insert
+ * Commands must transfer blocks of 512 to 16384 bytes and nothing else. The controller can insert
  * and strip metadata that is protection information only (PRACT, NVM 5.2.2.1).
  */
 static bool ctrl_transfers_blocks(const struct nvme_lbaf *format, bool protected)
 {
 	u16 metadata = le16_to_cpu(format->ms);
 
-	return (format->ds == 9 || format->ds == 12) &&
+	return format->ds >= 9 && format->ds <= 14 &&
 	       (!metadata || (protected && metadata == PI_BYTES));
 }
 
@@ -273,8 +273,9 @@ int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 	while (other < n && !ctrl_transfers_blocks(&id->lbaf[other], false))
 		other++;
 	if (other == n)
-		return annex_refuse(ctrl, -EOPNOTSUPP,
-				    "namespace %u: no format of 512 or 4096 bytes", nsid);
+		return annex_refuse(
+			ctrl, -EOPNOTSUPP,
+			"namespace %u: no format of 512 to 16384 bytes without metadata", nsid);
 	return annex_refuse(ctrl, -EOPNOTSUPP,
 			    "namespace %u: format %u has 2^%u bytes and %u of metadata: use nvme "
 			    "format --namespace-id=%u --lbaf=%u",

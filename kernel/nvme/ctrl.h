@@ -162,7 +162,7 @@ int annex_ctrl_domain(struct annex_ctrl *ctrl);
 /*
  * annex_ctrl_namespace() - Check the data of annex_admin_identify() for a namespace, which may be
  * inactive. -EOPNOTSUPP, with a line: metadata other than protection information of 8 bytes, or
- * blocks of neither 512 nor 4096 bytes.
+ * blocks of less than 512 bytes or more than 16 KiB.
  */
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid);
 

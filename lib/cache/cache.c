@@ -102,8 +102,10 @@ static int add_leaf(struct annex_cache *c, uint32_t i, struct annex_dev *dev, ui
 	if (err)
 		return annex_fail(err, "cache: device %u has no namespace %u", i, c->nsid);
 	if (!ns.block || c->line % ns.block)
-		return annex_fail(-EINVAL, "cache: lines of %u bytes on blocks of %u", c->line,
-				  ns.block);
+		return annex_fail(-EINVAL,
+				  "cache: a line of %u bytes is smaller than a block of %u of the "
+				  "device",
+				  c->line, ns.block);
 	if (__builtin_mul_overflow(ns.blocks, (uint64_t)ns.block, &bytes[i]))
 		return annex_fail(-EINVAL, "cache: device %u says that it is larger than 2^64", i);
 	c->leaves[i].dev = dev;

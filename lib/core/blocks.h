@@ -13,7 +13,7 @@
 /**
  * struct annex_blocks - A namespace by functions.
  * @bytes: its size, a multiple of @block.
- * @block: bytes of a block, 512 or 4096.
+ * @block: bytes of a block, a power of two from 512 to 16384.
  * @read: read @bytes from offset @at into @buf.
  * @write: write them. A later read() sees them once it has returned.
  * @trim: have @bytes from offset @at be zeroes.

@@ -30,8 +30,8 @@ int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct anne
 }
 
 /*
- * struct proof - Two pages of pinned memory: one that is read into, one to compare with; and one of
- * GPU memory, @there.
+ * struct proof - Pinned memory for two blocks: one that is read into, one to compare with; and a
+ * block of GPU memory, @there.
  */
 struct proof {
 	struct annex_gpu_context *ctx;
@@ -91,7 +91,7 @@ static int is_read(const struct proof *p)
 int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 {
 	const struct annex_provider *pinned = ctx->memory->pinned;
-	size_t bytes = 2 * (size_t)ANNEX_NVME_PAGE;
+	size_t bytes = 2 * (size_t)ANNEX_BLOCK_MAX;
 	struct proof p = {.ctx = ctx,
 			  .page = pinned->alloc(pinned->ctx, bytes, ANNEX_NVME_PAGE),
 			  .there = there,
@@ -100,7 +100,7 @@ int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 
 	if (!p.page)
 		return annex_fail(-ENOMEM, "%s: out of %s memory", ctx->memory->name, pinned->name);
-	p.other = p.page + ANNEX_NVME_PAGE;
+	p.other = p.page + ANNEX_BLOCK_MAX;
 	got = annex_dev_map(ctx->dev, p.page, bytes, &p.addr);
 	if (!got) {
 		got = arrives(&p);

@@ -77,6 +77,8 @@ int gpu_rings_open(struct annex_gpu_context *ctx, uint32_t nqueues)
 	int err;
 
 	ctx->ring_bytes = nqueues * (sq + cq);
+	if (ctx->ring_bytes < ANNEX_BLOCK_MAX)
+		ctx->ring_bytes = ANNEX_BLOCK_MAX; /* gpu_prove() moves a block to it */
 	err = map_all(ctx, &addr);
 	for (uint32_t i = 0; !err && i < nqueues; i++) {
 		size_t sq_at = i * sq, cq_at = nqueues * sq + i * cq;

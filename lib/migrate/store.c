@@ -299,6 +299,9 @@ static int check(const char *uri, struct annex_store_opts *o, const struct annex
 	    o->depth > DEPTH_MAX)
 		return annex_fail(-EINVAL, "%s: a rate below %u, or a depth above %u", uri,
 				  ANNEX_MEM_PAGE, DEPTH_MAX);
+	if (ns->block > ANNEX_MEM_PAGE)
+		return annex_fail(-EINVAL, "%s: a block of %u bytes is larger than a page of %u",
+				  uri, ns->block, ANNEX_MEM_PAGE);
 	if (o->first % ANNEX_MEM_PAGE || o->bytes % ANNEX_MEM_PAGE)
 		return annex_fail(-EINVAL, "%s: a part that is not made of blocks of %u bytes", uri,
 				  ANNEX_MEM_PAGE);

@@ -79,7 +79,7 @@ int nvme_alloc_queue(struct annex_dev *dev, enum annex_place place, size_t len, 
 void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr);
 
 /* prove.c: -EIO if data is lost that the controller reads or writes there. */
-int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr);
+int nvme_prove(struct annex_dev *dev, void *ptr, size_t len, uint64_t addr);
 
 /* reset.c: nvme_renew() - Create all queue pairs again, between commands; -EBUSY: some commands
  * do not end soon. */

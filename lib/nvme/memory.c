@@ -87,7 +87,7 @@ int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *p
 	err = map_dmabuf(dev, fd, offset, ptr, len, addr);
 	if (err || !dev->ctrl->ops->map_dmabuf || !ptr)
 		return err;
-	err = nvme_prove(dev, ptr, *addr);
+	err = nvme_prove(dev, ptr, len, *addr);
 	if (err)
 		annex_dev_unmap(dev, *addr, len);
 	return err;

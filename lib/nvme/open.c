@@ -260,7 +260,7 @@ static int setup_io(struct annex_dev *dev)
 	return 0;
 }
 
-/* A provider with memory of another device is tried once, with one page. */
+/* A provider with memory of another device is tried once, with one block. */
 static int try_provider(struct annex_dev *dev)
 {
 	const struct annex_provider *prov = dev->opts.provider;
@@ -270,11 +270,11 @@ static int try_provider(struct annex_dev *dev)
 
 	if (!prov->dmabuf || !dev->ctrl->ops->map_dmabuf)
 		return 0;
-	err = annex_dev_alloc(dev, ANNEX_PLACE_PROVIDER, ANNEX_NVME_PAGE, &ptr, &addr);
+	err = annex_dev_alloc(dev, ANNEX_PLACE_PROVIDER, ANNEX_BLOCK_MAX, &ptr, &addr);
 	if (err)
 		return err;
-	err = nvme_prove(dev, ptr, addr);
-	annex_dev_free(dev, ANNEX_PLACE_PROVIDER, ptr, ANNEX_NVME_PAGE, addr);
+	err = nvme_prove(dev, ptr, ANNEX_BLOCK_MAX, addr);
+	annex_dev_free(dev, ANNEX_PLACE_PROVIDER, ptr, ANNEX_BLOCK_MAX, addr);
 	return err;
 }
 

@@ -17,7 +17,7 @@
 #define TRIES 3 /* another user may write the block meanwhile */
 
 /*
- * struct proof - A page of that memory, one of ordinary memory, and a block that fits in both.
+ * struct proof - That memory, ordinary memory, and a block that fits in both.
  * @compare: the controller can compare the block.
  */
 struct proof {
@@ -108,7 +108,7 @@ static const struct annex_ns *any_ns(const struct annex_dev *dev)
 	return NULL;
 }
 
-int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr)
+int nvme_prove(struct annex_dev *dev, void *ptr, size_t len, uint64_t addr)
 {
 	struct proof p = {.dev = dev, .ns = any_ns(dev), .peer = ptr, .peer_addr = addr};
 	unsigned char *saved;
@@ -116,18 +116,22 @@ int nvme_prove(struct annex_dev *dev, void *ptr, uint64_t addr)
 
 	if (!p.ns) /* without a namespace no data is moved */
 		return 0;
-	p.host = aligned_alloc(ANNEX_NVME_PAGE, ANNEX_NVME_PAGE);
-	saved = malloc(ANNEX_NVME_PAGE);
+	if (p.ns->block > len)
+		return annex_fail(-EINVAL,
+				  "%s: memory of another device that is smaller than a block of %u",
+				  dev->uri, p.ns->block);
+	p.host = aligned_alloc(ANNEX_NVME_PAGE, ANNEX_BLOCK_MAX);
+	saved = malloc(ANNEX_BLOCK_MAX);
 	err = p.host && saved
-		      ? dev->ctrl->ops->map(dev->ctrl, p.host, ANNEX_NVME_PAGE, &p.host_addr)
+		      ? dev->ctrl->ops->map(dev->ctrl, p.host, ANNEX_BLOCK_MAX, &p.host_addr)
 		      : annex_fail(-ENOMEM, "%s: out of memory", dev->uri);
 	if (!err) {
-		memcpy(saved, ptr, ANNEX_NVME_PAGE);
+		memcpy(saved, ptr, p.ns->block);
 		p.compare = dev->compare && !(dev->protect >> (p.ns->nsid - 1) % 64 & 1);
 		err = judge(&p);
-		memcpy(ptr, saved, ANNEX_NVME_PAGE);
+		memcpy(ptr, saved, p.ns->block);
 		/* A page that a device may still write to is leaked rather than used again. */
-		if (dev->ctrl->ops->unmap(dev->ctrl, p.host_addr, ANNEX_NVME_PAGE))
+		if (dev->ctrl->ops->unmap(dev->ctrl, p.host_addr, ANNEX_BLOCK_MAX))
 			p.host = NULL;
 	}
 	free(saved);

@@ -479,8 +479,10 @@ static void namespaces(void)
 	namespace(1000, 8, 9, 1, 0);
 	namespace(1000, 8, 12, 11, 0);
 	namespace(1000, 16, 12, 1, -EOPNOTSUPP);
-	namespace(1000, 0, 10, 0, -EOPNOTSUPP);
-	namespace(1000, 0, 13, 0, -EOPNOTSUPP);
+	namespace(1000, 0, 13, 0, 0);
+	namespace(1000, 8, 14, 1, 0);
+	namespace(1000, 0, 8, 0, -EOPNOTSUPP);
+	namespace(1000, 0, 15, 0, -EOPNOTSUPP);
 	namespace(1000, 0, 255, 0, -EOPNOTSUPP);
 	namespace(1000, 0, 0, 0, -EOPNOTSUPP);
 	namespace(0, 8, 0, 0, 0); /* inactive */

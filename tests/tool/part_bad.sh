@@ -21,7 +21,8 @@ refused "cache too small for the threads" "cache" "$annex" graph bfs k.csr --cac
 refused "odd line" "line" "$annex" graph bfs k.csr --line 5000
 refused "line of 256" "line" "$annex" graph bfs k.csr --line 256
 refused "line of 2M" "line" "$annex" graph bfs k.csr --line 2M
-refused "line below the block" "" "$annex" graph bfs k.csr --device 'mem:4M?block=4096' --line 512
+refused "line below the block" "smaller than a block of 4096" \
+	"$annex" graph bfs k.csr --device 'mem:4M?block=4096' --line 512
 refused "0 threads" "--threads" "$annex" graph bfs k.csr --threads 0
 refused "0 queues" "--queues" "$annex" graph bfs k.csr --queues 0
 refused "depth of 1" "--depth" "$annex" graph bfs k.csr --depth 1

@@ -5,6 +5,7 @@
 claim "verify in memory" "$annex" verify mem:16M --json
 value "all of it" bytes 16777216
 claim "verify with blocks of 4096" "$annex" verify 'mem:16M?block=4096' --size 64K
+claim "verify with blocks of 16384" "$annex" verify 'mem:16M?block=16384' --size 64K
 claim "many threads on few queues" "$annex" verify mem:8M --threads 7 --queues 2 --depth 3 \
 	--size 512 --json
 value "their threads" threads 7

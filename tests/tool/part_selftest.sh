@@ -18,6 +18,8 @@ refused "no such device" "queues: .*No such file" "$annex" selftest --overwrite 
 holds "which is not made" test ! -e st/none
 refused "a device that is too small" "queues: not completed: " \
 	"$annex" selftest --only queues --overwrite mem:1M
+refused "large blocks" "queues: not completed: .*blocks of 16384 bytes are larger" \
+	"$annex" selftest --only queues --overwrite 'mem:64M?block=16384'
 refused "no such directory" "st/none" "$annex" selftest --dir st/none
 claim "a range of one's own" "${self[@]}" --only ranges --seconds 0 \
 	--range "shm:$dir/st/range?size=8M"

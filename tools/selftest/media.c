@@ -7,9 +7,11 @@
 #include <annex/hdm.h>
 #include <annex/mem.h>
 #include "tools/common/cleanup.h"
+#include "tools/common/error.h"
 #include "selftest.h"
 
 #define WAIT_MS 60000u
+#define UNIT 4096u /* bytes that commands move at least */
 
 /* The storage of the part that runs; all zero while it is closed. @uri is a range's. */
 static struct {
@@ -38,6 +40,9 @@ static int queues_open(const char *uri, unsigned char *buf)
 	if (!err)
 		err = annex_dev_ns(now.dev, 1, &ns);
 	now.block = err ? 1 : ns.block;
+	if (now.block > UNIT)
+		err = err_set(-EINVAL, "%s: its blocks of %u bytes are larger than %u", uri,
+			      now.block, UNIT);
 	if (!err)
 		err = annex_dev_claim(now.dev, 1, 0, SELFTEST_AREA / now.block);
 	return err ? err : annex_dev_map(now.dev, buf, SELFTEST_BUF, &now.addr);
@@ -183,7 +188,7 @@ int medium_close(void)
 }
 
 const struct medium selftest_media[] = {
-	{"queues", 4096, SELFTEST_MOST, .open = queues_open, .move = queues_move},
+	{"queues", UNIT, SELFTEST_MOST, .open = queues_open, .move = queues_move},
 	{"cache", 8, 4096, .open = cache_open, .move = cache_move},
 	{"spaces", 64, SELFTEST_MOST, .open = spaces_open, .move = spaces_move, .alone = true},
 	{"ranges", 64, SELFTEST_MOST, .open = ranges_open, .move = ranges_move, .range = true},

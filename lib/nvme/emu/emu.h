@@ -31,7 +31,7 @@ int annex_emu_open_unix(const struct annex_uri *uri, struct annex_ctrl **out);
  * @blocks: the functions, which are needed until the controller is closed; copied.
  * @out: the controller.
  *
- * Return: 0; -EINVAL (the URI, or blocks that are of neither 512 nor 4096 bytes); -ENOMEM.
+ * Return: 0; -EINVAL (the URI, or blocks of another size than a device has); -ENOMEM.
  */
 int annex_emu_open_blocks(const struct annex_uri *uri, const struct annex_blocks *blocks,
 			  struct annex_ctrl **out);

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# A namespace with metadata, or with blocks that are not of 512 or 4096 bytes, is refused, with a
-# line; the same one without works, and so does protection information, which the kernel's driver
-# finds right.
+# A namespace with metadata, or with blocks of more than 16 KiB, is refused, with a line; the same
+# one without works, and so do protection information, which the kernel's driver finds right, and
+# blocks of 16 KiB.
 # machines: kernel
 # limit: 90
 . /test/lib.sh
@@ -69,11 +69,21 @@ back()
 	[ "$(controllers | head -n 1)" = "$address" ]
 }
 
-claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
+claim "one with blocks of 16384 bytes is plugged in" other_blocks 16384
+claim "it appears" within 5 back
+with_module
+claim "data goes there and back" place "$uri" any any
+[ ! -e /dev/udmabuf ] || claim "to a provider's memory" place "$uri" any provider # not 6.1
+claim "random commands are right" annex verify "$uri" --overwrite --bytes 16M --size 64K
+claim "it is pulled" pull 0
+claim "it disappears" within 5 gone
+claim "it unloads" rmmod annex
+
+claim "one with blocks of 32768 bytes is plugged in" other_blocks 32768
 claim "it appears" within 5 back
 with_module
 claim "opening it fails with the reason" refused "a format that cannot" life check "$uri"
-claim "the log says its format" eval "dmesg | grep '$address: namespace 1: format . has 2^13 bytes'"
+claim "the log says its format" eval "dmesg | grep '$address: namespace 1: format . has 2^15 bytes'"
 claim "it is pulled" pull 0
 claim "it disappears" within 5 gone
 claim "it unloads" rmmod annex

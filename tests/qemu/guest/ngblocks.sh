@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# A namespace of the kernel's driver with metadata, or with blocks that are not of 512 or 4096
-# bytes, is refused, with a line; one of 4096 bytes works.
+# A namespace of the kernel's driver with metadata, or with blocks of more than 16 KiB, is refused,
+# with a line; protection information and blocks of 4096 and 16384 bytes work.
 # machines: kernel
 # limit: 90
 . /test/lib.sh
@@ -34,6 +34,11 @@ facts()
 
 gone() { ! node; }
 
+large()
+{
+	node && annex verify "ng:$node" --overwrite --bytes 8M --size 64K
+}
+
 # other_blocks BYTES - The same disk, in a controller with such blocks.
 other_blocks()
 {
@@ -52,7 +57,7 @@ claim "it is formatted, with blocks of 4096 bytes" formatted 4
 claim "they are seen" within 5 facts "1 of 65536 x 4096"
 claim "random commands agree with a model, and with the block device" \
 	ng agree "ng:$(generic "$(disk 0)")" "$(disk 0)"
-for index in 33 357 53; do # as in blocks.sh
+for index in 33 53; do # as in blocks.sh
 	claim "it is formatted with protection information: $index" formatted $index
 	claim "random commands agree" ng agree "ng:$(generic "$(disk 0)")" "$(disk 0)"
 done
@@ -61,8 +66,12 @@ claim "which is seen" within 5 facts "1 of 524288 x 512"
 
 claim "the controller is pulled" pull 0
 claim "it disappears" within 15 gone
-claim "one with blocks of 8192 bytes is plugged in" other_blocks 8192
-claim "opening it fails with the reason" refuses "blocks of 2^13 bytes, with 0 of metadata"
+claim "one with blocks of 16384 bytes is plugged in" other_blocks 16384
+claim "commands work, which the block device may not know" within 5 large
+claim "it is pulled" pull 0
+claim "it disappears" within 15 gone
+claim "one with blocks of 32768 bytes is plugged in" other_blocks 32768
+claim "opening it fails with the reason" refuses "blocks of 2^15 bytes, with 0 of metadata"
 claim "it is pulled" pull 0
 claim "it disappears" within 15 gone
 claim "the first is plugged in again" within 5 plug 0

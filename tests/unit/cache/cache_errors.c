@@ -28,6 +28,13 @@ static void absurd_sizes_are_refused(void)
 	struct annex_dev *none = NULL;
 	struct rig r;
 
+	rig_open(&r, 1, "mem:1M?block=16384", NULL);
+	good = (struct annex_cache_opts){.bytes = 1 << 16, .devs = r.devs, .ndevs = 1};
+	CU_ASSERT_EQUAL(create(good), -EINVAL);
+	CU_ASSERT(strstr(annex_last_error(), "smaller than a block of 16384") != NULL);
+	good.line = 16384;
+	CU_ASSERT_EQUAL(create(good), 0);
+	rig_close(&r);
 	rig_open(&r, 2, "mem:1M?block=4096", NULL);
 	good = (struct annex_cache_opts){.bytes = 1 << 16, .devs = r.devs, .ndevs = 2};
 	CU_ASSERT_EQUAL(create(good), 0);

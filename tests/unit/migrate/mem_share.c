@@ -242,6 +242,8 @@ static void storage_is_ones_own(void)
 	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, &half, &a), 0);
 	CU_ASSERT_EQUAL(annex_store_open(uri, NULL, &c), -EBUSY);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), path));
+	CU_ASSERT_EQUAL(annex_store_open("mem:1M?block=8192", NULL, &c), -EINVAL);
+	CU_ASSERT(strstr(annex_last_error(), "larger than a page") != NULL);
 	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, &other, &b), 0);
 	CU_ASSERT_EQUAL(annex_store_open(uri, &other, &c), -EBUSY);
 	CU_ASSERT_EQUAL_FATAL(pipe(fds), 0);

@@ -77,7 +77,7 @@ static void bad_uris(void)
 		{"mem:", -EINVAL},
 		{"mem:64Q", -EINVAL},
 		{"mem:0", -EINVAL},
-		{"mem:1M?block=1024", -EINVAL},
+		{"mem:1M?block=1536", -EINVAL},
 		{"mem:1M?colour=red", -EINVAL},
 		{"mem:1M?fault=sulk", -EINVAL},
 		{"mem:1000", -EINVAL},
@@ -146,8 +146,9 @@ static void against_reference(const char *uri, uint32_t block)
 	clear(&f, block);
 	for (unsigned int round = 0; round < 400; round++) {
 		uint32_t slba = (uint32_t)(random_next(&rng) % blocks);
-		uint32_t most = blocks - slba < 64 ? blocks - slba : 64;
-		uint32_t nlb = 1 + (uint32_t)(random_next(&rng) % most);
+		uint32_t most = block > 4096 ? 512 * 1024 / block : 64;
+		uint32_t nlb = 1 + (uint32_t)(random_next(&rng) %
+					      (most < blocks - slba ? most : blocks - slba));
 		size_t offset = random_next(&rng) % 512 * 4;
 		size_t bytes = (size_t)nlb * block;
 		struct annex_io io = rw(&f, ANNEX_NVM_WRITE, slba, nlb, block, offset);
@@ -197,6 +198,7 @@ static void reference_512(void)
 static void reference_4096(void)
 {
 	against_reference("mem:1M?block=4096", 4096);
+	against_reference("mem:1M?block=16384", 16384);
 }
 
 static void reference_file(void)

@@ -165,8 +165,8 @@ static void bad_uris(void)
 	CU_ASSERT_EQUAL(host_try("mem:0"), -EINVAL);
 	CU_ASSERT_EQUAL(host_try("mem:1000"), -EINVAL);
 	CU_ASSERT_EQUAL(host_try("mem:many"), -EINVAL);
-	CU_ASSERT_EQUAL(host_try("mem:1M?block=1024"), -EINVAL);
-	CU_ASSERT_EQUAL(host_try("mem:1M?block=8K"), -ERANGE);
+	CU_ASSERT_EQUAL(host_try("mem:1M?block=1536"), -EINVAL);
+	CU_ASSERT_EQUAL(host_try("mem:1M?block=32K"), -ERANGE);
 	CU_ASSERT_EQUAL(host_try("mem:1M?namespaces=0"), -ERANGE);
 	CU_ASSERT_EQUAL(host_try("mem:1M?namespaces=17"), -ERANGE);
 	CU_ASSERT_EQUAL(host_try("mem:1M?colour=red"), -EINVAL);

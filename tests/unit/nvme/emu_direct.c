@@ -65,7 +65,9 @@ static void alignments(void)
 		{{512, 1024}, 8192, 0, 0, 4096, ""},
 		{{512, 4096}, 8192, 512, -EINVAL, 0, "use block=4096 or direct=0"},
 		{{512, 4096}, 4096 + 512, 0, -EINVAL, 0, "truncate -s %4096"},
-		{{512, 8192}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
+		{{512, 8192}, 16384, 0, 0, 8192, ""},
+		{{512, 16384}, 16384 + 4096, 0, -EINVAL, 0, "truncate -s %16384"},
+		{{512, 32768}, 32768, 0, -EOPNOTSUPP, 0, "use direct=0"},
 		{{8192, 512}, 8192, 512, -EOPNOTSUPP, 0, "use direct=0"},
 		{{0, 0}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
 	};

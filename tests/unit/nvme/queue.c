@@ -434,11 +434,19 @@ static void malformed(void)
 	io.nlb = 0;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
 	io = read_io(0);
-	io.bytes = 8192; /* neither 8 blocks of 512 nor of 4096 */
+	io.bytes = 8 * 1536; /* 8 blocks of no size that exists */
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
 	io.addr = UINT64_MAX - 4095; /* ends where addresses do */
 	io.bytes = 4096;
 	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
+	io = read_io(0);
+	io.bytes = 8 * 256;
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
+	io.nlb = 2;
+	io.bytes = 2 * 32768;
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), -EINVAL);
+	io.bytes = 2 * 16384;
+	CU_ASSERT_EQUAL(annex_io_check(&io, &limits), 0);
 	io = read_io(0);
 	io.nlb = 512;
 	io.bytes = 256 << 10;

@@ -16,11 +16,12 @@ static int open_ns(struct annex_emu *emu, const struct annex_uri *uri, const voi
 
 	if (err)
 		return err;
-	if (b->block != 512 && b->block != 4096)
-		return annex_fail(-EINVAL,
-				  "%s: it has blocks of %u bytes; a device has blocks of 512 or "
-				  "4096",
-				  uri->scheme, b->block);
+	if (!ANNEX_BLOCK_IS_GOOD(b->block))
+		return annex_fail(
+			-EINVAL,
+			"%s: it has blocks of %u bytes; a device has blocks of 2^n bytes, "
+			"from %u to %u",
+			uri->scheme, b->block, ANNEX_BLOCK_MIN, ANNEX_BLOCK_MAX);
 	*(struct annex_blocks *)emu->own = *b;
 	emu->ns[0] = (struct emu_ns){.nsid = 1,
 				     .shift = (unsigned int)__builtin_ctz(b->block),

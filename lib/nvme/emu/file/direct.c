@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "file.h"
 
-#define BLOCK_MAX 4096u
+#define USUAL 4096u /* bytes of a block and alignment of memory where 512 do not suffice */
 
 /*
  * Find out by trying: statx() has the alignment only since Linux 6.1, and not for all file systems.
@@ -16,12 +16,12 @@
  */
 static int try_align(int fd, struct emu_align *align)
 {
-	void *p = aligned_alloc(BLOCK_MAX, BLOCK_MAX);
+	void *p = aligned_alloc(ANNEX_BLOCK_MAX, ANNEX_BLOCK_MAX);
 	int err = p ? 0 : -ENOMEM;
 
-	for (uint32_t n = 512; !err && !align->offset && n <= BLOCK_MAX; n *= 8) {
+	for (uint32_t n = ANNEX_BLOCK_MIN; !err && !align->offset && n <= ANNEX_BLOCK_MAX; n *= 2) {
 		if (pread(fd, p, n, 0) >= 0)
-			align->mem = align->offset = n;
+			*align = (struct emu_align){n < USUAL ? n : USUAL, n};
 		else if (errno != EINVAL && errno != EOPNOTSUPP)
 			err = -errno;
 	}
@@ -46,31 +46,33 @@ int annex_emu_direct_find(int fd, struct emu_align *align)
 int annex_emu_direct_fit(struct emu_align align, uint64_t size, uint32_t asked, uint32_t *block,
 			 char why[EMU_DIRECT_WHY])
 {
-	uint32_t most = align.offset > align.mem ? align.offset : align.mem;
+	uint32_t fit = align.offset <= 512 ? 512 : align.offset <= USUAL ? USUAL : align.offset;
 
 	if (!align.offset) {
 		snprintf(why, EMU_DIRECT_WHY, "the file system has none for it; use direct=0");
 		return -EOPNOTSUPP;
 	}
-	if (most > BLOCK_MAX) {
+	if (align.offset > ANNEX_BLOCK_MAX || align.mem > USUAL) {
 		snprintf(why, EMU_DIRECT_WHY,
-			 "its alignment of %u bytes is larger than any block; use direct=0", most);
+			 "its alignment of %u bytes, and of %u in memory, is too large; use "
+			 "direct=0",
+			 align.offset, align.mem);
 		return -EOPNOTSUPP;
 	}
 	if (asked && asked % align.offset) {
 		snprintf(why, EMU_DIRECT_WHY,
 			 "its alignment of %u bytes is larger than block=%u; use block=%u or "
 			 "direct=0",
-			 align.offset, asked, BLOCK_MAX);
+			 align.offset, asked, fit);
 		return -EINVAL;
 	}
-	if (!asked && align.offset > 512 && size % BLOCK_MAX) {
+	if (!asked && fit > 512 && size % fit) {
 		snprintf(why, EMU_DIRECT_WHY,
 			 "%llu bytes are not a multiple of its alignment of %u; truncate -s "
 			 "%%%u pads the file, or use direct=0",
-			 (unsigned long long)size, align.offset, BLOCK_MAX);
+			 (unsigned long long)size, align.offset, fit);
 		return -EINVAL;
 	}
-	*block = asked ? asked : align.offset > 512 ? BLOCK_MAX : 512;
+	*block = asked ? asked : fit;
 	return 0;
 }

@@ -212,7 +212,7 @@ static int read_wish(const struct annex_uri *uri, struct wish *wish)
 	if (!err)
 		err = annex_uri_u64(uri, "size", 1, INT64_MAX, &wish->size);
 	if (!err)
-		err = annex_uri_u64(uri, "block", 512, 4096, &wish->block);
+		err = annex_uri_u64(uri, "block", ANNEX_BLOCK_MIN, ANNEX_BLOCK_MAX, &wish->block);
 	if (!err)
 		err = annex_uri_bool(uri, "direct", &wish->direct);
 	wish->insists = wish->direct && annex_uri_get(uri, "direct");
@@ -220,8 +220,8 @@ static int read_wish(const struct annex_uri *uri, struct wish *wish)
 		err = annex_uri_bool(uri, "readonly", &wish->readonly);
 	if (!err)
 		err = annex_uri_bool(uri, "force", &wish->force);
-	if (!err && wish->block && wish->block != 512 && wish->block != 4096)
-		err = annex_fail(-EINVAL, "file: block=%u is neither 512 nor 4096",
+	if (!err && wish->block && !ANNEX_BLOCK_IS_GOOD(wish->block))
+		err = annex_fail(-EINVAL, "file: block=%u is no power of two",
 				 (unsigned int)wish->block);
 	return err;
 }

@@ -475,14 +475,15 @@ static int link_open(struct annex_emu *emu, const struct annex_uri *uri, const v
 	emu->fd = l->fd;
 	emu->chunk = UINT64_MAX;
 	emu->nns = 1;
-	emu->ns[0] = (struct emu_ns){.nsid = 1,
-				     .shift = l->block == 512 ? 9 : 12,
-				     .blocks = l->blocks,
-				     .fd = -1,
-				     .align = 4,
-				     .pieces = IOV_MAX,
-				     .most = (uint32_t)least(l->largest, UINT32_MAX),
-				     .readonly = l->readonly};
+	emu->ns[0] = (struct emu_ns){
+		.nsid = 1,
+		.shift = (unsigned int)__builtin_ctzll(l->block),
+		.blocks = l->blocks,
+		.fd = -1,
+		.align = 4,
+		.pieces = IOV_MAX,
+		.most = (uint32_t)(least(l->largest, UINT32_MAX) / l->block * l->block),
+		.readonly = l->readonly};
 	while (ANNEX_NVME_PAGE << emu->mdts > l->largest)
 		emu->mdts--;
 	return 0;

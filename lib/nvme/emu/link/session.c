@@ -77,8 +77,8 @@ static int map_region(struct emu_link *l, int fd)
 /* Note the facts of the first connection; later ones must be the same. */
 static int check_facts(struct emu_link *l, const struct annex_serve_message *a)
 {
-	if ((a->b != 512 && a->b != 4096) || !a->a || a->a > UINT64_MAX / a->b ||
-	    a->c < ANNEX_NVME_PAGE)
+	if (!ANNEX_BLOCK_IS_GOOD(a->b) || !a->a || a->a > UINT64_MAX / a->b ||
+	    a->c < ANNEX_NVME_PAGE || a->c < a->b)
 		return annex_emu_no_daemon(l->path);
 	if (l->block &&
 	    (l->block != a->b || l->blocks != a->a || l->largest > a->c || l->birth != a->birth))

@@ -43,14 +43,13 @@ static int open_all(struct annex_emu *emu, const struct annex_uri *uri, const vo
 
 	(void)arg;
 	if (!err)
-		err = annex_uri_u64(uri, "block", 512, 4096, &block);
+		err = annex_uri_u64(uri, "block", ANNEX_BLOCK_MIN, ANNEX_BLOCK_MAX, &block);
 	if (!err)
 		err = annex_uri_u64(uri, "namespaces", 1, EMU_NAMESPACES, &count);
 	if (err)
 		return err;
-	if (block != 512 && block != 4096)
-		return annex_fail(-EINVAL, "mem: block=%u is neither 512 nor 4096",
-				  (unsigned int)block);
+	if (!ANNEX_BLOCK_IS_GOOD(block))
+		return annex_fail(-EINVAL, "mem: block=%u is no power of two", (unsigned int)block);
 	if (annex_parse_size(uri->body, &size) || !size)
 		return annex_fail(-EINVAL, "mem: \"%s\" is not a size (as in mem:64M)", uri->body);
 	if (size % block)
@@ -60,7 +59,7 @@ static int open_all(struct annex_emu *emu, const struct annex_uri *uri, const vo
 	if (size > total / count)
 		return annex_fail(-ENOMEM, "mem: %s is more than the machine's memory", uri->body);
 	while (!err && emu->nns < count)
-		err = open_ns(emu, size, block == 512 ? 9 : 12);
+		err = open_ns(emu, size, (unsigned int)__builtin_ctzll(block));
 	return err;
 }
 

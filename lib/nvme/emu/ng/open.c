@@ -172,7 +172,10 @@ static int read_limits(struct annex_emu *emu, const char *path, const struct wis
 				  wish->scheme, path, ng->disk);
 	while (ANNEX_NVME_PAGE << emu->mdts > bytes)
 		emu->mdts--;
-	ns->most = (uint32_t)least(bytes, (pieces - 1) * ANNEX_NVME_PAGE);
+	ns->most = (uint32_t)least(bytes, (pieces - 1) * ANNEX_NVME_PAGE) >> ns->shift << ns->shift;
+	if (!ns->most)
+		return annex_fail(-EINVAL, "%s: %s: the kernel transfers no block of 2^%u bytes",
+				  wish->scheme, path, ns->shift);
 	ns->pieces = (uint32_t)least(pieces - 1, IOV_MAX);
 	ns->readonly = wish->readonly || queue_limit(ng, "ro");
 	return 0;
