@@ -6,9 +6,10 @@
  * The module owns the controller's registers and its admin queue. The owner, a file that was
  * opened for writing, has I/O queue pairs in memory of its choice, which it fills and rings
  * itself, and decides which memory the controller may access. There is one owner at a time
- * (-EBUSY). A file that was opened for reading is open beside the owner, and can only ask:
- * ANNEX_IOC_INFO, _IDENTIFY, _STATE, _LOG, _FEATURE. The first call on a file is ANNEX_IOC_INFO;
- * before it all other calls, and mmap(), fail with -EPROTO.
+ * (-EBUSY), and none while the controller has virtual functions. A file that was opened for reading
+ * is open beside the owner, and can only ask: ANNEX_IOC_INFO, _IDENTIFY, _STATE, _LOG, _FEATURE.
+ * The first call on a file is ANNEX_IOC_INFO; before it all other calls, and mmap(), fail with
+ * -EPROTO.
  *
  * Every structure begins with its own size, and grows at its end. Members that an older caller does
  * not have are zero. Members that the module does not know must be zero (-E2BIG). Unknown flags and

@@ -10,6 +10,7 @@
 
 #define POLL_US 100
 #define SLOW_STOP_MS 2300
+#define OACS_VIRTUALIZATION BIT(7)
 #define PI_BYTES 8 /* of protection information with a guard of 16 bits */
 
 void annex_ctrl_lock(struct annex_ctrl *ctrl)
@@ -182,6 +183,8 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	}
 	if (!err)
 		err = annex_shadow_begin(ctrl);
+	if (!err)
+		err = annex_sriov_begin(ctrl);
 	if (!err) {
 		annex_view_open(ctrl);
 		return 0;
@@ -245,6 +248,7 @@ static int ctrl_identify(struct annex_ctrl *ctrl, bool *shadow)
 		return status < 0 ? status : -EIO;
 	ctrl_read_limits(ctrl);
 	*shadow = le16_to_cpu(id->oacs) & NVME_CTRL_OACS_DBBUF_SUPP;
+	ctrl->sriov.managed = le16_to_cpu(id->oacs) & OACS_VIRTUALIZATION;
 	return 0;
 }
 

@@ -53,6 +53,26 @@ struct annex_shadow {
 };
 
 /**
+ * struct annex_sriov - Virtual functions of a controller.
+ * @managed: the controller has Virtualization Management.
+ * @flexible: the controller's queues and interrupts are divided between them.
+ * @claimed: there are virtual functions, or will be: the controller has no owner (@lock).
+ * @controller: identifier of the controller.
+ * @queues: queue pairs of each function, with the admin queue.
+ * @vectors: interrupt vectors of each function.
+ * @private_vectors: interrupt vectors that stay with the controller.
+ * @all_queues: as @queues of struct annex_ctrl, without virtual functions.
+ * @all_vectors: as @vectors of struct annex_ctrl, likewise.
+ */
+struct annex_sriov {
+	bool managed, flexible, claimed;
+	u16 controller;
+	u16 queues, vectors;
+	u32 private_vectors;
+	u32 all_queues, all_vectors;
+};
+
+/**
  * struct annex_ctrl - A controller.
  * @dev: device of the character device; its last reference frees this structure.
  * @cdev: character device.
@@ -83,6 +103,7 @@ struct annex_shadow {
  * @admin: admin queue.
  * @shadow: shadow doorbells.
  * @cmb: controller memory.
+ * @sriov: its virtual functions.
  * @wait: waiters in poll(), and in annex_ctrl_lock().
  * @owner: the file that was opened for writing, or NULL.
  * @count: counters.
@@ -111,6 +132,7 @@ struct annex_ctrl {
 	struct annex_admin admin;
 	struct annex_shadow shadow;
 	struct annex_cmb cmb;
+	struct annex_sriov sriov;
 	wait_queue_head_t wait;
 	struct annex_owner *owner;
 	struct annex_count count;
@@ -180,6 +202,14 @@ int annex_shadow_init(struct annex_ctrl *ctrl, bool supported);
 void annex_shadow_exit(struct annex_ctrl *ctrl);
 /* annex_shadow_begin() - Clear the pages, and pass them to the controller. 0 or an error. */
 int annex_shadow_begin(struct annex_ctrl *ctrl);
+
+/*
+ * annex_sriov_configure() - Have @n virtual functions, or none, under the device's lock. Return:
+ * @n; -EBUSY, with a line: the controller has an owner; -ENOSPC, with a line: too few queues.
+ */
+int annex_sriov_configure(struct pci_dev *pdev, int n);
+/* annex_sriov_begin() - Bring virtual functions online after a reset. 0 or an error. */
+int annex_sriov_begin(struct annex_ctrl *ctrl);
 
 /*
  * The view: the mappings of user space. Faults insert doorbells, shadow doorbells and controller

@@ -220,6 +220,8 @@ static void driver_remove(struct pci_dev *pdev)
 {
 	struct annex_ctrl *ctrl = pci_get_drvdata(pdev);
 
+	if (pci_num_vf(pdev))
+		annex_sriov_configure(pdev, 0);
 	if (ctrl->asleep)
 		driver_restore(ctrl); /* for the next driver */
 	cdev_device_del(&ctrl->cdev, &ctrl->dev);
@@ -236,8 +238,34 @@ static void driver_shutdown(struct pci_dev *pdev)
 	annex_owner_evict(pci_get_drvdata(pdev));
 }
 
+static void driver_set_function(struct annex_ctrl *ctrl, bool sleep)
+{
+	if (sleep) {
+		annex_owner_sleep(ctrl, false);
+		return;
+	}
+	driver_restore(ctrl);
+	annex_owner_wake(ctrl);
+}
+
+/* The reset of a physical function also clears the registers of its virtual functions. */
+static void driver_set_functions(struct pci_dev *pdev, bool sleep)
+{
+	struct pci_dev *vf = NULL;
+
+	while ((vf = pci_get_device(pdev->vendor, PCI_ANY_ID, vf))) {
+		if (!vf->is_virtfn || pci_physfn(vf) != pdev)
+			continue;
+		device_lock(&vf->dev);
+		if (vf->dev.driver == &annex_ctrl_driver.driver)
+			driver_set_function(pci_get_drvdata(vf), sleep);
+		device_unlock(&vf->dev);
+	}
+}
+
 static void driver_reset_prepare(struct pci_dev *pdev)
 {
+	driver_set_functions(pdev, true);
 	annex_owner_pause(pci_get_drvdata(pdev));
 }
 
@@ -247,6 +275,7 @@ static void driver_reset_done(struct pci_dev *pdev)
 
 	driver_restore(ctrl);
 	annex_owner_resume(ctrl);
+	driver_set_functions(pdev, false);
 }
 
 static pci_ers_result_t driver_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
@@ -320,6 +349,7 @@ struct pci_driver annex_ctrl_driver = {
 	.probe = driver_probe,
 	.remove = driver_remove,
 	.shutdown = driver_shutdown,
+	.sriov_configure = annex_sriov_configure,
 	.err_handler = &ctrl_errors,
 	.driver.pm = pm_sleep_ptr(&ctrl_sleep),
 };

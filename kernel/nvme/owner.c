@@ -138,6 +138,8 @@ static int owner_claim(struct annex_ctrl *ctrl, struct annex_owner *owner)
 		return -EBUSY;
 	if (ctrl->asleep)
 		return annex_refuse(ctrl, -EAGAIN, "open: it recovers from an error, or sleeps");
+	if (ctrl->sriov.claimed)
+		return annex_refuse(ctrl, -EBUSY, "open: it has virtual functions");
 	err = owner_may_open(ctrl);
 	if (!err)
 		err = annex_cmb_clear(ctrl);

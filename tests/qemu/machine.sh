@@ -12,7 +12,8 @@
 #
 # It reads KERNEL (as in kernel.sh), IOMMU (0 none, 1 strict, lazy, noremap: all but interrupts,
 # rmrr: strict, and firmware wants the first controller to reach memory of its own), NVME and CXL
-# (how many), NAMESPACES (of each controller), VECTORS (of the first controller; none: as many as it
+# (how many), NAMESPACES (of each controller), VFS (virtual functions that the first controller can
+# have, which has no memory of its own then), VECTORS (of the first controller; none: as many as it
 # has), CXL_SHAPE (flat, tree) and CXL_KIND (volatile,
 # persistent, both) of the devices, CXL_BYTES (of each kind of memory of each, and of their window,
 # if that is larger than 4G), MEM (of the guest), CPU (as QEMU has it), COUNTED (1: one processor,
@@ -73,23 +74,36 @@ more_namespaces()
 	done
 }
 
+# Of the first controller: its namespace is of the subsystem, and so of all functions.
+virtual_functions()
+{
+	at="bus=port0,serial=annex0,subsys=subsystem"
+	options=max_ioqpairs=$((8 + 2 * VFS)),msix_qsize=$((9 + 2 * VFS))
+	options+=,sriov_max_vfs=$VFS,sriov_vq_flexible=$((2 * VFS)),sriov_vi_flexible=$((2 * VFS))
+	qemu+=(-device "nvme-subsys,id=subsystem,nqn=annex")
+}
+
 # Only what sits on a root port can be unplugged. A backend of its own survives that, so that the
 # controller can be plugged in again. The kernel's own driver does not use the CMB.
 nvme_options()
 {
-	local i at disk vectors
+	local i at disk vectors options
 	for ((i = 0; i < NVME; i++)); do
 		rm -f "disk$i"
 		truncate -s 256M "disk$i"
 		at="bus=port$i,drive=disk$i,serial=annex$i"
 		vectors=
 		[ "$i" -gt 0 ] || vectors=${VECTORS:+,msix_qsize=$VECTORS}
+		options=$NVME_OPTIONS
+		[ "$i" -gt 0 ] || [ "${VFS:-0}" = 0 ] || virtual_functions
 		disk="file.driver=raw,file.file.driver=file,file.file.filename=disk$i"
 		disk+=${DISK_EXTRA:+,file.file.$DISK_EXTRA}
 		qemu+=(-object "throttle-group,id=limit$i"
 			-blockdev "driver=throttle,node-name=disk$i,throttle-group=limit$i,$disk"
 			-device "pcie-root-port,id=port$i,bus=pcie.0,chassis=$((i + 1)),slot=$i"
-			-device "nvme,id=nvme$i,$at,$NVME_OPTIONS$vectors")
+			-device "nvme,id=nvme$i,$at,$options$vectors")
+		[ "$i" -gt 0 ] || [ "${VFS:-0}" = 0 ] ||
+			qemu+=(-device "nvme-ns,drive=disk0,bus=nvme0,nsid=1")
 		more_namespaces "$i"
 	done
 }
@@ -233,7 +247,7 @@ machine()
 	[ "$IOMMU" = 0 ] || append+=" iommu.strict=$([ "$IOMMU" = lazy ] && echo 0 || echo 1)"
 	append+=" LONG=${LONG:-0} ALL=${ALL:-0} ${APPEND:-} KERNEL=$KERNEL SLOW=$(slowness)"
 	append+=" CXL_SHAPE=$CXL_SHAPE CXL_KIND=$CXL_KIND CXL_BYTES=$CXL_BYTES"
-	append+=" NAMESPACES=${NAMESPACES:-1} VECTORS=${VECTORS:-} SIDE=${SIDE:-}"
+	append+=" NAMESPACES=${NAMESPACES:-1} VFS=${VFS:-0} VECTORS=${VECTORS:-} SIDE=${SIDE:-}"
 	append+=" TREE=$tree BUILD=$build"
 	qemu+=(-append "$append IOMMU=$IOMMU NVME=$NVME CXL=$CXL NVME_OPTIONS=$NVME_OPTIONS")
 }

@@ -13,7 +13,8 @@
 #                           an IOMMU and without; all: none, but with ALL=1
 #   # machines: noremap     one whose IOMMU interrupts pass by; rmrr: one whose firmware wants a
 #                           controller to reach memory of its own; spaces: whose controllers have
-#                           three namespaces (NAMESPACES=3); pair: none but with PAIR=1: two on
+#                           three namespaces (NAMESPACES=3); functions: whose controller has
+#                           virtual functions (VFS=2); pair: none but with PAIR=1: two on
 #                           one network, of which the far one's disk is offered to the near one,
 #                           where the tests are
 #   # machines: flat tree   two CXL devices below one host bridge, without an IOMMU; four below two
@@ -294,7 +295,7 @@ common()
 }
 
 # An IOMMU that interrupts pass by; one whose firmware has memory of its own; controllers with
-# several namespaces, the first of which has one interrupt.
+# several namespaces, the first of which has one interrupt; one with virtual functions.
 odd_cells()
 {
 	local NVME=1 tests=(boot owners lockdown)
@@ -303,6 +304,8 @@ odd_cells()
 	! here_too 6.12 || IOMMU=rmrr NVME=2 run_cell
 	tests=(ngspaces vector)
 	! here_too 6.12 || NAMESPACES=3 VECTORS=1 IOMMU=0 run_cell
+	tests=(functions)
+	! here_too 6.12 || VFS=2 IOMMU=1 run_cell
 }
 
 # Two devices that the kernel's own driver can be compared on; four below a switch and two bridges,
