@@ -104,6 +104,8 @@
  *	m2func=SIZE	pci: uncached bytes at the end for function calls by stores, a multiple of
  *			2M, allocated in pieces. To join a range, give the size that it has. A
  *			process gets at most half of these bytes, in at most 31 pieces (-EMFILE).
+ *	piece=SIZE	pci: bytes of this process's own, zeroed, of a range that is not shared (see
+ *			the parameter shared of annex.ko); the default is all of the range.
  *	window=SIZE	cxlssd: host memory that backs the mapping, at least 1M; the default is the
  *			size of the range.
  *

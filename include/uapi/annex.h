@@ -359,19 +359,25 @@ struct annex_ioc_hdm_info {
  * @wc: in: bytes of the write-combining part, before the uncached one, multiple of 2 MiB. They can
  *	only be mapped by mmap(): dma-bufs and direct I/O cannot use them.
  * @uc: in: bytes of the uncached part, at the end, multiple of 2 MiB. They can only be used in
- *	pieces (ANNEX_IOC_HDM_M2FUNC).
+ *	pieces (ANNEX_IOC_HDM_PIECE).
  * @members: in: address of @nmembers descriptors of files of CXL devices, in interleave order, this
  *	file's among them; 0: this device alone.
  * @nmembers: in: 0, 1, 2, 4 or 8.
  * @granularity: in: bytes on one member before the next; 0: the window's. out: the granularity.
  * @base: out: host physical address, for callers with CAP_SYS_ADMIN; 0 for others.
+ * @flags: out: ANNEX_HDM_RANGE_SHARED.
+ *
+ * A range is shared if the module's parameter shared was set when it was created: its users map all
+ * but the uncached part by the device's file, with the data of earlier users. Otherwise processes
+ * have private pieces (ANNEX_IOC_HDM_PIECE).
  *
  * -EBUSY: the device has a range with other parameters, or one that is still ending; another driver
  * owns the decoders; they were committed out of order; a conflicting memory type of addresses.
  * -ENOSPC: no window with room, no free decoder, not enough memory. -EOPNOTSUPP: no window for
  * these devices in this order, or for this kind of memory; a bridge or switch without decoders; CPU
  * caches cannot be flushed, and the module's allow_stale_caches is not set. -EPERM: firmware has
- * locked decoders, or the device without CXL.mem. -EIO, -ETIMEDOUT: a device refuses its settings.
+ * locked decoders, or the device without CXL.mem; persistent memory, and the module's shared is not
+ * set. -EIO, -ETIMEDOUT: a device refuses its settings.
  * -ENOTRECOVERABLE: a decoder stays committed, and its addresses are lost until the next boot.
  * -ENODEV: a device was removed, or firmware declares no window. -ENXIO: firmware does not declare
  * the registers of a host bridge. -EINVAL: impossible numbers, a member twice, @members without
@@ -388,7 +394,10 @@ struct annex_ioc_hdm_range {
 	__u32 nmembers;
 	__u32 granularity;
 	__aligned_u64 base;
+	__aligned_u64 flags;
 };
+
+#define ANNEX_HDM_RANGE_SHARED (1u << 0)
 
 /**
  * struct annex_ioc_hdm_dmabuf - ANNEX_IOC_HDM_DMABUF: cacheable memory of the range as a dma-buf.
@@ -397,8 +406,9 @@ struct annex_ioc_hdm_range {
  * @offset: in: first byte in the range, page aligned.
  * @bytes: in: size, in whole pages.
  *
- * -ENXIO: the file has no range; -EINVAL: pages outside of the cacheable part; -ENODEV: the range
- * has ended; -EMFILE, -ENFILE: no free descriptor; -ENOMEM.
+ * -ENXIO: the file has no range; -EINVAL: pages outside of the cacheable part; -EACCES: the range
+ * is private, and they are not in one piece of the caller's; -ENODEV: the range has ended; -EMFILE,
+ * -ENFILE: no free descriptor; -ENOMEM.
  */
 struct annex_ioc_hdm_dmabuf {
 	__u32 size;
@@ -410,28 +420,38 @@ struct annex_ioc_hdm_dmabuf {
 #define ANNEX_M2FUNC_PIECES 31
 #define ANNEX_M2FUNC_SHARE 2
 
+#define ANNEX_PART_UNCACHED 0u
+#define ANNEX_PART_CACHED 1u
+#define ANNEX_PART_COMBINING 2u
+
 /**
- * struct annex_ioc_hdm_m2func - ANNEX_IOC_HDM_M2FUNC: a piece of the uncached memory.
+ * struct annex_ioc_hdm_piece - ANNEX_IOC_HDM_PIECE: a private piece of the range's memory.
  * @size: in: bytes of this structure.
  * @fd: out: descriptor of the piece's file, closed on exec, for mmap() from offset 0: -EACCES in
  *	another address space, -EINVAL beyond its end, private or executable.
  * @bytes: in: size, in whole pages.
  * @offset: out: first byte in the range. mmap() of the device's file at it returns -EACCES.
+ * @part: in: ANNEX_PART_UNCACHED; ANNEX_PART_CACHED or ANNEX_PART_COMBINING of a private range.
  *
- * The piece is a file of its own, which only the caller's address space can map: a child inherits
- * no mapping. The piece is zeroed, and has an entry in the device's filter (struct annex_filter).
- * It is freed with the last descriptor and mapping of its file, which keeps the device's file open.
+ * The piece is zeroed. It is a file of its own, which only the caller's address space can map: a
+ * child inherits no mapping. An uncached piece has an entry in the device's filter (struct
+ * annex_filter). The piece is freed with the last descriptor, mapping and dma-buf of it, which keep
+ * the device's file open. No piece gets a page that the kernel still holds, for instance
+ * in a pipe.
  *
  * -ENOSPC: no room, or no free entry; -EMFILE: the address space would have more than
- * ANNEX_M2FUNC_PIECES pieces of the range, or more than 1/ANNEX_M2FUNC_SHARE of its uncached
- * memory, or there is no free descriptor; -EINVAL: not whole pages; -ENXIO: the file has no range;
- * -ENODEV: the range has ended; -EIO: the table of pieces is poisoned; -ENOMEM, -ENFILE.
+ * ANNEX_M2FUNC_PIECES uncached pieces of the range, or more than 1/ANNEX_M2FUNC_SHARE of its
+ * uncached memory, or there is no free descriptor; -EINVAL: not whole pages, an unknown part,
+ * or one that users of a shared range map by the device's file; -ENXIO: the file has no range;
+ * -ENODEV: the range has ended; -EIO: the table of uncached pieces is poisoned; -EINTR: killed;
+ * -ENOMEM, -ENFILE.
  */
-struct annex_ioc_hdm_m2func {
+struct annex_ioc_hdm_piece {
 	__u32 size;
 	__s32 fd;
 	__aligned_u64 bytes;
 	__aligned_u64 offset;
+	__aligned_u64 part;
 };
 
 #define ANNEX_FILTER_MAGIC 0x32746c46786e6e41ull
@@ -540,7 +560,7 @@ struct annex_hdm_event {
 #define ANNEX_IOC_HDM_INFO _IOWR(ANNEX_IOC_TYPE, 0x20, struct annex_ioc_hdm_info)
 #define ANNEX_IOC_HDM_RANGE _IOWR(ANNEX_IOC_TYPE, 0x21, struct annex_ioc_hdm_range)
 #define ANNEX_IOC_HDM_DMABUF _IOWR(ANNEX_IOC_TYPE, 0x22, struct annex_ioc_hdm_dmabuf)
-#define ANNEX_IOC_HDM_M2FUNC _IOWR(ANNEX_IOC_TYPE, 0x23, struct annex_ioc_hdm_m2func)
+#define ANNEX_IOC_HDM_PIECE _IOWR(ANNEX_IOC_TYPE, 0x23, struct annex_ioc_hdm_piece)
 #define ANNEX_IOC_HDM_POISON _IOWR(ANNEX_IOC_TYPE, 0x24, struct annex_ioc_hdm_poison)
 
 /* Sizes must be the same in the kernel and in user space. */
@@ -562,9 +582,9 @@ static_assert(sizeof(struct annex_ioc_state) == 16, "annex_ioc_state");
 static_assert(sizeof(struct annex_ioc_log) == 40, "annex_ioc_log");
 static_assert(sizeof(struct annex_ioc_feature) == 24, "annex_ioc_feature");
 static_assert(sizeof(struct annex_ioc_hdm_info) == 96, "annex_ioc_hdm_info");
-static_assert(sizeof(struct annex_ioc_hdm_range) == 56, "annex_ioc_hdm_range");
+static_assert(sizeof(struct annex_ioc_hdm_range) == 64, "annex_ioc_hdm_range");
 static_assert(sizeof(struct annex_ioc_hdm_dmabuf) == 24, "annex_ioc_hdm_dmabuf");
-static_assert(sizeof(struct annex_ioc_hdm_m2func) == 24, "annex_ioc_hdm_m2func");
+static_assert(sizeof(struct annex_ioc_hdm_piece) == 32, "annex_ioc_hdm_piece");
 static_assert(sizeof(struct annex_filter_entry) == 32, "annex_filter_entry");
 static_assert(sizeof(struct annex_filter) == 4096, "annex_filter");
 static_assert(sizeof(struct annex_ioc_hdm_poison) == 24, "annex_ioc_hdm_poison");

@@ -44,7 +44,7 @@ static ssize_t events_show(struct device *dev, struct device_attribute *attr, ch
 	return sysfs_emit(buf, "%llu\n", n[attribute_what(attr)]);
 }
 
-enum { BASE, BYTES, KIND, GRANULARITY, ENDED, WAYS, MEMBER };
+enum { BASE, BYTES, KIND, GRANULARITY, SHARED, ENDED, WAYS, MEMBER };
 
 static int attribute_of_range(const struct annex_range *r, unsigned long what, char *buf)
 {
@@ -58,6 +58,8 @@ static int attribute_of_range(const struct annex_range *r, unsigned long what, c
 				  r->kind == ANNEX_HDM_PERSISTENT ? "persistent" : "volatile");
 	case GRANULARITY:
 		return sysfs_emit(buf, "%u\n", r->granularity);
+	case SHARED:
+		return sysfs_emit(buf, "%u\n", r->shared);
 	case ENDED:
 		return sysfs_emit(buf, "%u\n", annex_range_state(r) != ANNEX_RANGE_LIVE);
 	case WAYS:
@@ -90,6 +92,7 @@ static struct attribute *range[] = {
 	FILE(bytes, 0444, range_show, BYTES),
 	FILE(kind, 0444, range_show, KIND),
 	FILE(granularity, 0444, range_show, GRANULARITY),
+	FILE(shared, 0444, range_show, SHARED),
 	FILE(ended, 0444, range_show, ENDED),
 	FILE(ways, 0444, range_show, WAYS),
 	FILE(member0, 0444, range_show, MEMBER),

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include "compat.h"
 #include "page.h"
+#include "piece.h"
 #include "range.h"
 
 ANNEX_IMPORT_NS(DMA_BUF);
@@ -20,6 +21,7 @@ ANNEX_IMPORT_NS(DMA_BUF);
  * struct annex_export - A dma-buf.
  * @list: entry in the range's dma-bufs (the range's lock).
  * @range: the range, with a reference.
+ * @piece: the piece that has the memory, with a reference; NULL: the range is shared.
  * @dmabuf: the dma-buf, which owns this structure.
  * @base: first host address.
  * @bytes: size.
@@ -29,6 +31,7 @@ ANNEX_IMPORT_NS(DMA_BUF);
 struct annex_export {
 	struct list_head list;
 	struct annex_range *range;
+	struct annex_piece *piece;
 	struct dma_buf *dmabuf;
 	u64 base, bytes;
 	bool ended;
@@ -134,15 +137,23 @@ static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt
 	atomic_dec(&e->maps);
 }
 
+static void export_free(struct annex_export *e)
+{
+	if (e->piece)
+		annex_piece_put(e->piece);
+	kfree(e);
+}
+
 static void export_release(struct dma_buf *dmabuf)
 {
 	struct annex_export *e = dmabuf->priv;
+	struct annex_range *r = e->range;
 
-	mutex_lock(&e->range->lock);
+	mutex_lock(&r->lock);
 	list_del(&e->list);
-	mutex_unlock(&e->range->lock);
-	annex_range_leave(e->range);
-	kfree(e);
+	mutex_unlock(&r->lock);
+	export_free(e); /* its piece is of the range */
+	annex_range_leave(r);
 }
 
 static const struct dma_buf_ops ops = {
@@ -197,9 +208,16 @@ int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
 	e->range = r;
 	e->base = r->base + args->offset;
 	e->bytes = args->bytes;
-	err = export_join(e);
+	if (!r->shared)
+		e->piece = annex_piece_find(r, args->offset, args->bytes);
+	if (!r->shared && !e->piece)
+		err = annex_hdm_refuse(hdm, -EACCES,
+				       "dma-buf: 0x%llx + 0x%llx in no piece of yours",
+				       args->offset, args->bytes);
+	else
+		err = export_join(e);
 	if (err) {
-		kfree(e);
+		export_free(e);
 		return err;
 	}
 	args->fd = dma_buf_fd(e->dmabuf, O_CLOEXEC);

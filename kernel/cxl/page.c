@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pages of a range in page tables. Owns the range's struct pages, and the bitmaps of poisoned
- * and of uncached pages.
+ * The pages of a range in page tables. Owns the range's struct pages, and the bitmap of poisoned
+ * pages.
  */
 #include <linux/bitmap.h>
 #include <linux/fs.h>
+#include <linux/highmem.h>
 #include <linux/io.h>
 #include <linux/mm.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "compat.h"
 #include "filter.h"
@@ -54,6 +55,8 @@ static int page_choose(struct annex_range *r, struct vm_area_struct *vma, u64 at
 {
 	if (bytes > r->bytes || at > r->bytes - bytes)
 		return -EINVAL;
+	if (!r->shared)
+		return -EACCES; /* pieces have their own files */
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	if (at + bytes <= r->cached) {
 		vm_flags_set(vma, VM_MIXEDMAP);
@@ -61,7 +64,7 @@ static int page_choose(struct annex_range *r, struct vm_area_struct *vma, u64 at
 	}
 	vm_flags_set(vma, VM_IO | VM_PFNMAP);
 	if (at >= r->cached + r->wc)
-		return -EACCES; /* for pieces, which have their own files */
+		return -EACCES;
 	if (at < r->cached || at + bytes > r->cached + r->wc)
 		return -EINVAL; /* more than one part */
 	vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
@@ -191,6 +194,51 @@ bool annex_page_idle(struct annex_range *r)
 	return true;
 }
 
+static int page_clear(struct annex_range *r, u64 at, u64 bytes)
+{
+	void __iomem *io;
+
+	if (at < r->cached) {
+		clear_highpage(pfn_to_page(PHYS_PFN(r->base + at)));
+		return 0;
+	}
+	io = ioremap_wc(r->base + at, bytes);
+	if (!io)
+		return -ENOMEM;
+	memset_io(io, 0, bytes);
+	iounmap(io);
+	return 0;
+}
+
+/* The view keeps the range LIVE, and the pages with it. Release it between two pages. */
+static int page_clear_free(struct annex_range *r, u64 at, u64 bytes)
+{
+	int err = -ENODEV;
+
+	down_read(&r->view);
+	if (r->state == ANNEX_RANGE_LIVE && !READ_ONCE(r->gate.dead)) {
+		if (at < r->cached && page_ref_count(pfn_to_page(PHYS_PFN(r->base + at))) != 1)
+			err = -EBUSY;
+		else
+			err = page_clear(r, at, bytes);
+	}
+	up_read(&r->view);
+	return err;
+}
+
+int annex_page_clear(struct annex_range *r, u64 *at, u64 end)
+{
+	u64 step = *at < r->cached ? PAGE_SIZE : ANNEX_RANGE_UNIT;
+	int err = 0;
+
+	for (; *at < end && !err; *at += err ? 0 : step) {
+		err = fatal_signal_pending(current) ? -EINTR
+						    : page_clear_free(r, *at, min(step, end - *at));
+		cond_resched();
+	}
+	return err;
+}
+
 bool annex_page_mark_poison(struct annex_range *r, u64 first, u64 last)
 {
 	u64 from = first >> PAGE_SHIFT, end = (last >> PAGE_SHIFT) + 1;
@@ -236,8 +284,8 @@ int annex_page_make(struct annex_range *r)
 	void *at;
 
 	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
-	r->uncached = kvcalloc(BITS_TO_LONGS((r->uc >> PAGE_SHIFT) + 1), sizeof(long), GFP_KERNEL);
-	if (!r->bad || !r->uncached)
+	r->taken = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
+	if (!r->bad || !r->taken)
 		return -ENOMEM;
 	if (r->wc)
 		err = arch_io_reserve_memtype_wc(r->base + r->cached, r->wc);
@@ -245,7 +293,7 @@ int annex_page_make(struct annex_range *r)
 		return annex_hdm_refuse(r->members[0], err, "range: it cannot be write-combining");
 	r->combining = r->wc;
 	if (r->uc) {
-		__set_bit(0, r->uncached); /* the packet filter */
+		__set_bit((r->cached + r->wc) >> PAGE_SHIFT, r->taken); /* the packet filter */
 		err = annex_filter_init(&r->gate, r->base + r->bytes - r->uc, r->uc,
 					r->bytes - r->uc);
 		if (err)

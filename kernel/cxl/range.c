@@ -12,6 +12,10 @@
 #define LOOK (HZ / 50)     /* shortest pause between two checks for held pages */
 #define LOOK_MOST (HZ / 4) /* longest pause */
 
+static bool shared;
+module_param(shared, bool, 0644);
+MODULE_PARM_DESC(shared, "All users of new ranges of CXL memory map the same memory, as it is");
+
 static DEFINE_MUTEX(list);
 static DEFINE_MUTEX(decoding);
 static struct workqueue_struct *queue;
@@ -49,6 +53,7 @@ struct annex_range *annex_range_alloc(const struct annex_want *want, work_func_t
 	init_completion(&r->made);
 	init_completion(&r->gone);
 	r->kind = want->kind;
+	r->shared = READ_ONCE(shared); /* root may change it */
 	init_rwsem(&r->view);
 	mutex_init(&r->gate.lock);
 	INIT_LIST_HEAD(&r->pieces);
@@ -69,7 +74,7 @@ static void range_free(struct kref *refs)
 	for (unsigned int i = 0; i < r->n; i++)
 		put_device(&r->members[i]->dev);
 	kvfree(r->bad);
-	kvfree(r->uncached);
+	kvfree(r->taken);
 	kfree(r);
 }
 
@@ -286,6 +291,9 @@ static int range_reserve(struct annex_range *r, const struct annex_want *want)
 
 	if (err)
 		return err;
+	if (r->kind == ANNEX_HDM_PERSISTENT && !r->shared)
+		return annex_hdm_refuse(r->members[0], -EPERM,
+					"range: persistent memory needs the parameter shared=1");
 	err = range_find_memory(r, want);
 	if (err)
 		return err;

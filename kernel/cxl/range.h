@@ -53,6 +53,7 @@ enum annex_range_state {
  * @dpa: first device address in each member.
  * @ids: number of the endpoint decoder of each of the first @committed members.
  * @committed: members whose endpoint decoder is committed (the decoders' lock).
+ * @shared: users map the range by the device's file; otherwise only their private pieces.
  * @kind: as in struct annex_ioc_hdm_range, like the next three.
  * @granularity: bytes on one member before the next.
  * @base: first host address.
@@ -69,8 +70,8 @@ enum annex_range_state {
  * @view: protects the members below.
  * @bad: bitmap of poisoned pages; bits are only set.
  * @poison_count: number of times that bits of @bad were set; also read without the view.
- * @uncached: bitmap of uncached pages in use.
- * @pieces: pieces of the uncached part.
+ * @taken: bitmap of pages in pieces, and of the packet filter.
+ * @pieces: pieces.
  * @spaces: address spaces of open files, whose mappings may have pages (page.c).
  * @exports: dma-bufs (@lock).
  */
@@ -88,6 +89,7 @@ struct annex_range {
 	u64 dpa[ANNEX_HDM_MEMBERS];
 	u32 ids[ANNEX_HDM_MEMBERS];
 	unsigned int committed;
+	bool shared;
 	u32 kind, granularity;
 	u64 base, bytes, cached, wc, uc;
 	struct resource *res;
@@ -99,7 +101,7 @@ struct annex_range {
 	struct rw_semaphore view;
 	unsigned long *bad;
 	u64 poison_count;
-	unsigned long *uncached;
+	unsigned long *taken;
 	struct list_head pieces;
 	struct list_head spaces;
 	struct list_head exports;

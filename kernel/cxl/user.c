@@ -287,6 +287,7 @@ static int user_join(struct annex_user *user, const struct annex_want *want,
 	args->bytes = r->bytes;
 	args->granularity = r->granularity;
 	args->base = capable(CAP_SYS_ADMIN) ? r->base : 0; /* as in sysfs */
+	args->flags = r->shared ? ANNEX_HDM_RANGE_SHARED : 0;
 	return 0;
 }
 
@@ -346,24 +347,27 @@ static struct annex_range *user_range_of(struct annex_user *user)
 	return r;
 }
 
-static long user_m2func(void *self, void *arg)
+static long user_piece(void *self, void *arg)
 {
 	struct annex_user *user = self;
-	struct annex_ioc_hdm_m2func *args = arg;
+	struct annex_ioc_hdm_piece *args = arg;
 	struct annex_range *r = user_range_of(user);
 	int err;
 
 	if (!r)
 		return -ENXIO;
 	if (!args->bytes || !PAGE_ALIGNED(args->bytes))
-		return annex_hdm_refuse(user->hdm, -EINVAL, "m2func: 0x%llx bytes", args->bytes);
+		return annex_hdm_refuse(user->hdm, -EINVAL, "piece: 0x%llx bytes", args->bytes);
+	if (args->part > ANNEX_PART_COMBINING || (args->part && r->shared))
+		return annex_hdm_refuse(user->hdm, -EINVAL, "piece: part %llu of a %s range",
+					args->part, r->shared ? "shared" : "private");
 	err = annex_piece_create(r, user, args);
 	if (err == -ENOSPC)
-		annex_hdm_refuse(user->hdm, err, "m2func: no 0x%llx uncached bytes are free",
-				 args->bytes);
+		annex_hdm_refuse(user->hdm, err, "piece: no 0x%llx bytes of part %llu are free",
+				 args->bytes, args->part);
 	else if (err == -EMFILE)
-		annex_hdm_refuse(user->hdm, err,
-				 "m2func: 0x%llx bytes: no share or descriptor left", args->bytes);
+		annex_hdm_refuse(user->hdm, err, "piece: 0x%llx bytes: no share or descriptor left",
+				 args->bytes);
 	return err;
 }
 
@@ -441,7 +445,7 @@ static const struct annex_call user_calls[] = {
 	{ANNEX_IOC_HDM_INFO, 96, user_info, .first = true, .reads = true},
 	{ANNEX_IOC_HDM_RANGE, 56, user_range},
 	{ANNEX_IOC_HDM_DMABUF, 24, user_dmabuf},
-	{ANNEX_IOC_HDM_M2FUNC, 24, user_m2func},
+	{ANNEX_IOC_HDM_PIECE, 24, user_piece},
 	{ANNEX_IOC_HDM_POISON, 24, user_poison, .reads = true},
 };
 

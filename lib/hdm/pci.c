@@ -2,12 +2,14 @@
 /*
  * pci: memory of CXL devices that are bound to annex.ko, one or several in turns.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uapi/annex.h>
 #include "core/array.h"
@@ -23,7 +25,9 @@
  * @name: address of the first device.
  * @members: files of all devices; only the first stays open.
  * @n: number of devices.
- * @dmabuf: a dma-buf of the whole range.
+ * @shared: all users map the same memory; otherwise @m is a private piece.
+ * @offset: first byte of @m in the range.
+ * @dmabuf: a dma-buf of @m.
  * @room: capacity of the list of poison, in elements.
  */
 struct pci_range {
@@ -31,6 +35,8 @@ struct pci_range {
 	char name[MODULE_NAME];
 	int members[ANNEX_HDM_MEMBERS];
 	unsigned int n;
+	bool shared;
+	uint64_t offset;
 	int dmabuf;
 	uint32_t room;
 };
@@ -118,6 +124,22 @@ static int read_part(struct pci_range *r, uint32_t *at, uint32_t *n)
 	return err;
 }
 
+/* Keep the parts in @m, by their offset there. */
+static uint32_t clip_poison(struct pci_range *r, uint32_t n)
+{
+	uint64_t end = r->offset + r->m.bytes, from, to;
+	struct range *list = r->m.poison;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		from = list[i].addr > r->offset ? list[i].addr : r->offset;
+		to = list[i].addr + list[i].len < end ? list[i].addr + list[i].len : end;
+		if (from < to)
+			list[kept++] = (struct range){from - r->offset, to - from};
+	}
+	return kept;
+}
+
 static int read_list(struct pci_range *r)
 {
 	uint32_t at = 0, n = 16;
@@ -130,7 +152,7 @@ static int read_list(struct pci_range *r)
 			err = read_part(r, &at, &n);
 	} while (!err && n > at);
 	if (!err)
-		r->m.npoison = at;
+		r->m.npoison = clip_poison(r, at);
 	return err;
 }
 
@@ -232,13 +254,41 @@ static int make_range(struct pci_range *r, const struct annex_uri *uri,
 	r->m.bytes = args.bytes - uncached;
 	r->m.persistent = persistent;
 	r->m.scratch = !persistent;
+	r->shared = args.flags & ANNEX_HDM_RANGE_SHARED;
 	return err;
+}
+
+/* A private piece, all of the range by default, and a file of its own for locks. */
+static int take_piece(struct pci_range *r, const struct annex_uri *uri)
+{
+	struct annex_ioc_hdm_piece args = {.size = sizeof(args), .part = ANNEX_PART_CACHED};
+	uint64_t bytes = r->m.bytes;
+	int err = annex_uri_u64(uri, "piece", 1, INT64_MAX, &bytes);
+
+	args.bytes = bytes;
+	if (!err)
+		err = ask(r, r->members[0], ANNEX_IOC_HDM_PIECE, &args, "no piece of it");
+	if (err)
+		return err;
+	r->m.bytes = args.bytes;
+	r->offset = args.offset;
+	r->m.base = annex_medium_map(args.fd, r->m.bytes, 0, MAP_SHARED);
+	if (!r->m.base)
+		err = annex_fail(-errno, "pci:%s: its piece cannot be mapped: %m", r->name);
+	close(args.fd); /* the mapping keeps the piece */
+	if (err)
+		return err;
+	r->m.fd = memfd_create("annex-hdm", MFD_CLOEXEC);
+	if (r->m.fd < 0 || ftruncate(r->m.fd, (off_t)r->m.bytes))
+		return annex_fail(-errno, "pci:%s: no file for its locks: %m", r->name);
+	return 0;
 }
 
 /* All that a queue or a buffer may ever lie in, while the file that it is a part of is open. */
 static int export_all(struct pci_range *r)
 {
-	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = r->m.bytes};
+	struct annex_ioc_hdm_dmabuf args = {
+		.size = sizeof(args), .offset = r->offset, .bytes = r->m.bytes};
 	int err = ask(r, r->members[0], ANNEX_IOC_HDM_DMABUF, &args, "no dma-buf of it");
 
 	if (!err)
@@ -258,8 +308,8 @@ static int map_range(struct pci_range *r)
 /* Its members, and the range as it is or as it shall be. */
 static int join_range(const struct annex_uri *uri, struct pci_range **out)
 {
-	static const char *const keys[] = {"size",   "granularity", "persistent",
-					   "format", "m2func",      NULL};
+	static const char *const keys[] = {"size",   "granularity", "persistent", "format",
+					   "m2func", "piece",       NULL};
 	struct pci_range *r = calloc(1, sizeof(*r));
 	struct annex_ioc_hdm_info info;
 	int err;
@@ -288,9 +338,9 @@ int hdm_pci_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 	(void)timeout_ms;
 	if (err)
 		return err;
-	err = export_all(r);
+	err = r->shared ? map_range(r) : take_piece(r, uri);
 	if (!err)
-		err = map_range(r);
+		err = export_all(r);
 	if (err) {
 		close_range_of(&r->m);
 		return err;
@@ -302,13 +352,13 @@ int hdm_pci_open(const struct annex_uri *uri, uint32_t timeout_ms, struct annex_
 
 int hdm_piece_open(const struct annex_uri *uri, struct hdm_piece *out)
 {
-	struct annex_ioc_hdm_m2func args = {.size = sizeof(args), .bytes = out->bytes};
+	struct annex_ioc_hdm_piece args = {.size = sizeof(args), .bytes = out->bytes};
 	struct pci_range *r;
 	int err = join_range(uri, &r);
 
 	if (err)
 		return err;
-	err = ask(r, r->members[0], ANNEX_IOC_HDM_M2FUNC, &args, "no uncached memory of it");
+	err = ask(r, r->members[0], ANNEX_IOC_HDM_PIECE, &args, "no uncached memory of it");
 	if (!err) {
 		out->at = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, args.fd, 0);
 		if (out->at == MAP_FAILED) {
@@ -330,4 +380,17 @@ void hdm_piece_close(struct hdm_piece *piece)
 {
 	munmap(piece->at, piece->bytes);
 	close(piece->fd);
+}
+
+bool hdm_piece_beside(const struct hdm_piece *piece, const struct annex_medium *m, const char *addr,
+		      uint64_t *offset)
+{
+	const struct pci_range *r = (const struct pci_range *)m;
+	struct stat ours, theirs;
+
+	if (m->ops != &range_ops || fstat(piece->fd, &ours) || fstat(r->members[0], &theirs) ||
+	    ours.st_rdev != theirs.st_rdev)
+		return false;
+	*offset = r->offset + (uint64_t)(addr - m->base);
+	return true;
 }

@@ -22,8 +22,8 @@ struct hdm_piece {
 
 /**
  * hdm_piece_open() - Join a range, or create it, and have a piece of @out->bytes.
- * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=, m2func=]: several
- *	devices are interleaved, in this order; m2func of its bytes are not mapped with the
+ * @uri: pci:DDDD:BB:DD.F[,DDDD:BB:DD.F...][?size=, granularity=, persistent=, m2func=, piece=]:
+ *	several devices are interleaved, in this order; m2func of its bytes are not mapped with the
  *	range, but given out by this.
  *
  * Return: 0; as annex_module_file(); -EPROTONOSUPPORT (another version of the module); -EINVAL;
@@ -32,5 +32,11 @@ struct hdm_piece {
  */
 int hdm_piece_open(const struct annex_uri *uri, struct hdm_piece *out);
 void hdm_piece_close(struct hdm_piece *piece);
+/*
+ * hdm_piece_beside() - Whether @m is memory of the same range; then *@offset is where @addr is in
+ * the range: calls of a device use such offsets.
+ */
+bool hdm_piece_beside(const struct hdm_piece *piece, const struct annex_medium *m, const char *addr,
+		      uint64_t *offset);
 
 #endif

@@ -130,6 +130,10 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
+struct kref {
+	unsigned int n;
+};
+
 #define LIST_HEAD(name) struct list_head name = {&(name), &(name)}
 #define list_for_each_entry(at, head, member)                                                      \
 	for (at = container_of((head)->next, typeof(*at), member); &at->member != (head);          \

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <annex/m2wire.h>
 #include "core/log.h"
@@ -26,28 +25,16 @@ static struct pci *pci_of(struct annex_m2 *m2)
 	return m2->behind;
 }
 
-/* Whether @hdm is this device's range: calls use offsets in it. */
-static bool is_range_of(struct annex_m2 *m2, const struct annex_hdm *hdm)
-{
-	struct stat ours, theirs;
-
-	return !fstat(pci_of(m2)->piece.fd, &ours) && !fstat(hdm->m->fd, &theirs) &&
-	       S_ISCHR(theirs.st_mode) && ours.st_rdev == theirs.st_rdev;
-}
-
 static int map(struct annex_m2 *m2, struct annex_hdm *hdm, char *addr, uint64_t bytes,
 	       unsigned int prot)
 {
-	const struct annex_m2_attach ask = {.va = (uintptr_t)addr | prot,
-					    .bytes = bytes,
-					    .offset = (uint64_t)(addr - hdm->m->base)};
+	struct annex_m2_attach ask = {.va = (uintptr_t)addr | prot, .bytes = bytes};
 	struct annex_m2_answer a;
 	int err;
 
-	if (!is_range_of(m2, hdm))
+	if (!hdm_piece_beside(&pci_of(m2)->piece, hdm->m, addr, &ask.offset))
 		return annex_fail(-ENXIO, "M2func: %s is not the memory of this device", hdm->uri);
 	err = m2_call(m2, ANNEX_M2_ATTACH, &ask, sizeof(ask), NULL, 0, &a);
-
 	if (err || !a.value)
 		return err;
 	return annex_fail((int)a.value, "M2func: the device does not map %s: %s", hdm->uri,
@@ -59,7 +46,6 @@ static int unmap(struct annex_m2 *m2, uint64_t addr, uint64_t bytes)
 	const struct annex_m2_attach ask = {.va = addr, .bytes = bytes};
 	struct annex_m2_answer a;
 	int err = m2_call(m2, ANNEX_M2_DETACH, &ask, sizeof(ask), NULL, 0, &a);
-
 	if (err || !a.value)
 		return err;
 	return annex_fail((int)a.value, "M2func: %llu bytes at %#llx: %s", (ull)bytes, (ull)addr,

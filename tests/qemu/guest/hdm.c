@@ -64,9 +64,23 @@ static void open_members(struct range *r, const char *members)
 	free(words);
 }
 
+/* Some of a private range, for stores are slow in an emulator, and zeroing all would take long. */
+static int take_some(struct range *r)
+{
+	struct annex_ioc_hdm_piece piece = {
+		.size = sizeof(piece), .part = ANNEX_PART_CACHED, .bytes = MIB};
+	long err = call(r->fds[0], ANNEX_IOC_HDM_PIECE, &piece);
+
+	if (err)
+		die("piece: %s", strerror((int)-err));
+	r->cached = MIB;
+	return piece.fd;
+}
+
 static void join(struct range *r, const char *members, struct annex_ioc_hdm_range want)
 {
 	long err;
+	int fd;
 
 	open_members(r, members);
 	r->args = want;
@@ -79,7 +93,8 @@ static void join(struct range *r, const char *members, struct annex_ioc_hdm_rang
 	if (err)
 		die("%s: range: %s", members, strerror((int)-err));
 	r->cached = r->args.bytes - want.wc - want.uc;
-	r->mem = map_at(r->fds[0], 0, r->cached);
+	fd = r->args.flags & ANNEX_HDM_RANGE_SHARED ? r->fds[0] : take_some(r);
+	r->mem = map_at(fd, 0, r->cached);
 	if (!r->mem)
 		die("%s: mmap: %m", members);
 }

@@ -37,16 +37,16 @@ static int join(void)
 	return fd;
 }
 
-static long take(int fd, uint64_t bytes, struct annex_ioc_hdm_m2func *piece)
+static long take(int fd, uint64_t bytes, struct annex_ioc_hdm_piece *piece)
 {
-	*piece = (struct annex_ioc_hdm_m2func){.size = sizeof(*piece), .bytes = bytes};
-	return call(fd, ANNEX_IOC_HDM_M2FUNC, piece);
+	*piece = (struct annex_ioc_hdm_piece){.size = sizeof(*piece), .bytes = bytes};
+	return call(fd, ANNEX_IOC_HDM_PIECE, piece);
 }
 
 /* The second process. */
 static int stranger(int inherited, int theirs, uint64_t offset)
 {
-	struct annex_ioc_hdm_m2func own, other;
+	struct annex_ioc_hdm_piece own, other;
 	uint64_t *piece;
 	int fd = join();
 
@@ -67,7 +67,7 @@ static int stranger(int inherited, int theirs, uint64_t offset)
 }
 
 /* Its program, with both files open; its output is *@says. */
-static pid_t begin(int fd, const struct annex_ioc_hdm_m2func *piece, FILE **says)
+static pid_t begin(int fd, const struct annex_ioc_hdm_piece *piece, FILE **says)
 {
 	char number[16], theirs[16], at[24];
 	int pipes[2];
@@ -94,7 +94,7 @@ static pid_t begin(int fd, const struct annex_ioc_hdm_m2func *piece, FILE **says
 int main(int argc, char **argv)
 {
 	unsigned long long own = 0, other = 0;
-	struct annex_ioc_hdm_m2func mine, more;
+	struct annex_ioc_hdm_piece mine, more;
 	uint64_t *piece;
 	unsigned int failed = 1;
 	FILE *says;

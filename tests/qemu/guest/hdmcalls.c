@@ -181,7 +181,7 @@ static void dmabufs(int fd)
 static void reading(void)
 {
 	struct annex_ioc_hdm_dmabuf buf = {.size = sizeof(buf), .bytes = PAGE};
-	struct annex_ioc_hdm_m2func piece = {.size = sizeof(piece), .bytes = PAGE};
+	struct annex_ioc_hdm_piece piece = {.size = sizeof(piece), .bytes = PAGE};
 	struct annex_ioc_hdm_range range = whole();
 	struct annex_ioc_hdm_info info;
 	char path[64];
@@ -194,7 +194,7 @@ static void reading(void)
 	range.uc = PART;
 	no_range(fd, -EBADF, range, "opened for reading");
 	expect(-EBADF, call(fd, ANNEX_IOC_HDM_DMABUF, &buf), "dma-buf: opened for reading");
-	expect(-EBADF, call(fd, ANNEX_IOC_HDM_M2FUNC, &piece), "piece: opened for reading");
+	expect(-EBADF, call(fd, ANNEX_IOC_HDM_PIECE, &piece), "piece: opened for reading");
 	expect(-EACCES, try_rw(fd, 0, PAGE), "mmap: opened for reading");
 	close(fd);
 }
@@ -221,16 +221,16 @@ static bool has(uint64_t *piece)
 /* Another process with the same file takes a large piece, and maps it; no second one is left. */
 static long child_asks(int fd)
 {
-	struct annex_ioc_hdm_m2func more = {.size = sizeof(more), .bytes = PART / 2};
+	struct annex_ioc_hdm_piece more = {.size = sizeof(more), .bytes = PART / 2};
 	pid_t pid = fork();
 	int status;
 
 	if (!pid) {
-		long err = call(fd, ANNEX_IOC_HDM_M2FUNC, &more);
+		long err = call(fd, ANNEX_IOC_HDM_PIECE, &more);
 
 		if (!err)
 			err = map_at(more.fd, 0, PART / 2) ? 0 : -errno;
-		if (!err && call(fd, ANNEX_IOC_HDM_M2FUNC, &more) != -ENOSPC)
+		if (!err && call(fd, ANNEX_IOC_HDM_PIECE, &more) != -ENOSPC)
 			err = -EEXIST;
 		_exit((int)-err);
 	}
@@ -241,32 +241,184 @@ static long child_asks(int fd)
 /* A process has no more than its share, over all of its files; another has the rest. */
 static void share(int fd, int other)
 {
-	struct annex_ioc_hdm_m2func more = {.size = sizeof(more)};
+	struct annex_ioc_hdm_piece more = {.size = sizeof(more)};
 	int fds[ANNEX_M2FUNC_PIECES];
 
 	more.bytes = PART - 9 * PAGE; /* one is the filter's */
-	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: all the rest");
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_PIECE, &more), "m2func: all the rest");
 	more.bytes = PAGE;
 	for (unsigned int i = 2; i < ANNEX_M2FUNC_PIECES; i++) {
-		expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: so many pieces");
+		expect(0, call(other, ANNEX_IOC_HDM_PIECE, &more), "m2func: so many pieces");
 		fds[i] = more.fd;
 	}
-	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: and not one more");
-	expect(-EMFILE, call(fd, ANNEX_IOC_HDM_M2FUNC, &more), "m2func: nor by another file");
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_PIECE, &more), "m2func: and not one more");
+	expect(-EMFILE, call(fd, ANNEX_IOC_HDM_PIECE, &more), "m2func: nor by another file");
 	expect(0, child_asks(other), "m2func: another process has its own share");
 	more.bytes = PART / 2;
 	/* Not -ENOSPC: there is room. */
-	expect(-EMFILE, call(other, ANNEX_IOC_HDM_M2FUNC, &more),
+	expect(-EMFILE, call(other, ANNEX_IOC_HDM_PIECE, &more),
 	       "m2func: which is free when it ends, though the file is open");
 	for (unsigned int i = 2; i < ANNEX_M2FUNC_PIECES; i++)
 		close(fds[i]);
 	close(other);
 }
 
+static void set_shared(char to)
+{
+	int fd = open("/sys/module/annex/parameters/shared", O_WRONLY | O_CLOEXEC);
+
+	expect(1, write(fd, &to, 1), "the parameter shared can be set");
+	close(fd);
+}
+
+/* A private piece, and its mapping; @fd: the device's file. */
+struct piece {
+	struct annex_ioc_hdm_piece args;
+	uint64_t *at;
+};
+
+static void take(struct piece *p, int fd, unsigned int part, uint64_t bytes)
+{
+	p->args =
+		(struct annex_ioc_hdm_piece){.size = sizeof(p->args), .part = part, .bytes = bytes};
+	expect(0, call(fd, ANNEX_IOC_HDM_PIECE, &p->args), "private: a piece");
+	p->at = map_at(p->args.fd, 0, bytes);
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		if (p->at[i])
+			die("private: word %llu is 0x%llx", (unsigned long long)i,
+			    (unsigned long long)p->at[i]);
+	memset(p->at, 0x5a, bytes);
+}
+
+static void give(struct piece *p)
+{
+	munmap(p->at, p->args.bytes);
+	close(p->args.fd);
+}
+
+static long try_dmabuf(int fd, uint64_t offset, uint64_t bytes)
+{
+	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .offset = offset, .bytes = bytes};
+	long err = call(fd, ANNEX_IOC_HDM_DMABUF, &args);
+
+	return err ? err : args.fd;
+}
+
+static long try_piece(int fd, uint64_t part, uint64_t bytes)
+{
+	struct annex_ioc_hdm_piece args = {.size = sizeof(args), .part = part, .bytes = bytes};
+	long err = call(fd, ANNEX_IOC_HDM_PIECE, &args);
+
+	return err ? err : args.fd;
+}
+
+/* Another process has the files, and none of the memory. */
+static void child_is_kept_out(int fd, const struct piece *p)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(try_rw(p->args.fd, 0, PAGE) != -EACCES ||
+		      try_rw(fd, p->args.offset, PAGE) != -EACCES ||
+		      try_dmabuf(fd, p->args.offset, PAGE) != -EACCES);
+	waitpid(pid, &status, 0);
+	expect(0, status, "private: another process can neither map nor export it");
+	pid = fork();
+	if (!pid)
+		_exit(p->at[0] == 0);
+	waitpid(pid, &status, 0);
+	expect(true, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV,
+	       "private: a child that is forked does not have it");
+}
+
+/* No piece gets a page that a pipe holds with the data of its owner. */
+static void held_pages(int fd)
+{
+	struct piece p;
+	struct iovec page;
+	uint64_t words[PAGE / 8];
+	int pipes[2];
+
+	take(&p, fd, ANNEX_PART_CACHED, 4 * PAGE);
+	expect(0, (long)p.args.offset, "private: the first piece is at the beginning");
+	page = (struct iovec){p.at + PAGE / 8, PAGE};
+	expect(0, pipe(pipes), "a pipe");
+	expect(PAGE, vmsplice(pipes[1], &page, 1, 0), "private: a pipe has a page of it");
+	give(&p);
+	take(&p, fd, ANNEX_PART_CACHED, 4 * PAGE);
+	expect(2 * PAGE, (long)p.args.offset, "private: the next piece is behind that page");
+	expect(PAGE, read(pipes[0], words, PAGE), "private: the pipe is read");
+	expect(0x5a5a5a5a5a5a5a5a, (long)words[9], "private: it has the data");
+	give(&p);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* A dma-buf keeps its piece. */
+static void exported(int fd)
+{
+	struct piece p, other;
+	long buf;
+
+	take(&p, fd, ANNEX_PART_CACHED, 4 * PAGE);
+	expect(0, (long)p.args.offset, "private: no page is held any more");
+	child_is_kept_out(fd, &p);
+	expect(-EACCES, try_dmabuf(fd, 0, 5 * PAGE), "private: a dma-buf of more than the piece");
+	expect(-EACCES, try_dmabuf(fd, 4 * PAGE, PAGE), "private: a dma-buf behind it");
+	buf = try_dmabuf(fd, PAGE, 3 * PAGE);
+	expect(true, buf >= 0, "private: a dma-buf of a part of it");
+	give(&p);
+	take(&other, fd, ANNEX_PART_CACHED, PAGE);
+	expect(4 * PAGE, (long)other.args.offset, "private: the dma-buf keeps the piece");
+	give(&other);
+	close((int)buf);
+	take(&other, fd, ANNEX_PART_CACHED, 8 * PAGE);
+	expect(0, (long)other.args.offset, "private: and not for longer");
+	give(&other);
+}
+
+static void private_range(void)
+{
+	struct annex_ioc_hdm_range args = whole();
+	uint64_t cached = GRANULE - 2 * PART;
+	struct piece p;
+	int fd = open_hdm(address);
+
+	set_shared('0');
+	args.kind = ANNEX_HDM_PERSISTENT;
+	no_range(fd, -EPERM, args, "persistent memory that is not shared");
+	args = whole();
+	args.wc = PART;
+	args.uc = PART;
+	expect(0, call(fd, ANNEX_IOC_HDM_RANGE, &args), "range: a private one");
+	set_shared('1');
+	expect(0, (long)args.flags, "private: which is told");
+	expect(-EACCES, try_rw(fd, 0, PAGE), "private: no mmap of cacheable memory");
+	expect(-EACCES, try_rw(fd, cached, PAGE), "private: nor of write-combining memory");
+	expect(-EACCES, try_dmabuf(fd, 0, PAGE), "private: nor a dma-buf");
+	expect(-EINVAL, try_piece(fd, 3, PAGE), "private: an unknown part");
+	expect(-EINVAL, try_piece(fd, 1ull << 32, PAGE), "private: a part of 33 bits");
+	expect(-EINVAL, try_piece(fd, ANNEX_PART_CACHED, 0), "private: a piece of nothing");
+	expect(-ENOSPC, try_piece(fd, ANNEX_PART_CACHED, cached + PAGE), "private: too much");
+	expect(-ENOSPC, try_piece(fd, ANNEX_PART_CACHED, ~0ull << 12), "private: all of 64 bits");
+	expect(-ENOSPC, try_piece(fd, ANNEX_PART_COMBINING, PART + PAGE),
+	       "private: too much of wc");
+	held_pages(fd);
+	exported(fd);
+	for (unsigned int i = 0; i < 2; i++) {
+		take(&p, fd, ANNEX_PART_COMBINING, 4 * PAGE);
+		expect((long)cached, (long)p.args.offset, "private: a write-combining piece");
+		expect(-ENOSPC, try_piece(fd, ANNEX_PART_COMBINING, PART), "private: and the rest");
+		give(&p);
+	}
+	close(fd);
+}
+
 /* Two files in two processes, as two users of M2func would be. */
 static void pieces(int fd)
 {
-	struct annex_ioc_hdm_m2func mine = {.size = sizeof(mine), .bytes = 4 * PAGE}, theirs = mine;
+	struct annex_ioc_hdm_piece mine = {.size = sizeof(mine), .bytes = 4 * PAGE}, theirs = mine;
 	struct annex_ioc_hdm_range args = whole();
 	uint64_t *piece;
 	int other = open_hdm(address), status;
@@ -275,15 +427,17 @@ static void pieces(int fd)
 	args.wc = PART;
 	args.uc = PART;
 	no_range(other, 0, args, "joined by another file");
+	expect(-EINVAL, try_piece(fd, ANNEX_PART_CACHED, PAGE),
+	       "a private piece of a shared range");
 	mine.bytes = 1;
-	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: not a page");
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_PIECE, &mine), "m2func: not a page");
 	mine.bytes = 2 * PART;
-	expect(-ENOSPC, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: more than there is");
+	expect(-ENOSPC, call(fd, ANNEX_IOC_HDM_PIECE, &mine), "m2func: more than there is");
 	mine.bytes = ~0ull << 12;
-	expect(-ENOSPC, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: all that 64 bits have");
+	expect(-ENOSPC, call(fd, ANNEX_IOC_HDM_PIECE, &mine), "m2func: all that 64 bits have");
 	mine.bytes = 4 * PAGE;
-	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &mine), "m2func: a piece");
-	expect(0, call(other, ANNEX_IOC_HDM_M2FUNC, &theirs), "m2func: one for another file");
+	expect(0, call(fd, ANNEX_IOC_HDM_PIECE, &mine), "m2func: a piece");
+	expect(0, call(other, ANNEX_IOC_HDM_PIECE, &theirs), "m2func: one for another file");
 	expect(0, try_rw(mine.fd, 0, 4 * PAGE), "it can be mapped");
 	expect(0, try_rw(mine.fd, 3 * PAGE, PAGE), "or a part of it");
 	expect(-EACCES, try_rw(fd, mine.offset, PAGE), "not by the device's file");
@@ -311,7 +465,7 @@ static void pieces(int fd)
 	share(fd, other);
 	close(theirs.fd);
 	theirs.bytes = PART / 2 - 4 * PAGE;
-	expect(0, call(fd, ANNEX_IOC_HDM_M2FUNC, &theirs), "a piece that is closed is free");
+	expect(0, call(fd, ANNEX_IOC_HDM_PIECE, &theirs), "a piece that is closed is free");
 	piece = map_at(theirs.fd, 0, 4 * PAGE);
 	expect(0, (long)*piece, "without the data of its previous owner");
 	expect(-EACCES, try_rw(fd, GRANULE - PART, PAGE), "the filter cannot be mapped");
@@ -326,6 +480,7 @@ int main(int argc, char **argv)
 	address = argv[1];
 	other = open(argv[2], O_RDWR);
 	handshake();
+	private_range();
 	fd = open_hdm(address);
 	wrong_ranges(fd, other);
 	parts(fd);

@@ -118,12 +118,12 @@ static void do_dmabuf(struct fuzzer *f)
 static void do_piece(struct fuzzer *f)
 {
 	unsigned int i = (unsigned int)draw(&f->state, BUFS);
-	struct annex_ioc_hdm_m2func args = {
-		.size = size_of(f, ANNEX_IOC_HDM_M2FUNC),
+	struct annex_ioc_hdm_piece args = {
+		.size = size_of(f, ANNEX_IOC_HDM_PIECE),
 		.bytes = maybe(&f->state, (1 + draw(&f->state, 8)) * PAGE),
 	};
 
-	if (!call(f, some_file(f), ANNEX_IOC_HDM_M2FUNC, &args))
+	if (!call(f, some_file(f), ANNEX_IOC_HDM_PIECE, &args))
 		replace(&pieces[i], args.fd);
 }
 
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
 {
 	static const struct depth depths[] = {{"range", _IOC_NR(ANNEX_IOC_HDM_RANGE), 100, 5},
 					      {"dma-buf", _IOC_NR(ANNEX_IOC_HDM_DMABUF), 50, 5},
-					      {"piece", _IOC_NR(ANNEX_IOC_HDM_M2FUNC), 30, 1},
+					      {"piece", _IOC_NR(ANNEX_IOC_HDM_PIECE), 30, 1},
 					      {"poison", _IOC_NR(ANNEX_IOC_HDM_POISON), 30, 5},
 					      {"map", _IOC_NR(ANNEX_IOC_MAP), 100, 1},
 					      {NULL}};

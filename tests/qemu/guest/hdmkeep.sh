@@ -41,7 +41,7 @@ claim "and bound again" bind_cxl "$first"
 claim "the first piece is there" again weights 1048576 "$weights"
 claim "the second one too" again biases 8192 "$biases"
 claim "the module is unloaded" rmmod annex
-claim "and loaded again" modprobe annex allow_no_iommu=1
+claim "and loaded again" modprobe annex allow_no_iommu=1 shared=1
 claim "the device is bound" bind_cxl "$first"
 claim "the first piece is there" again weights 1048576 "$weights"
 claim "the second one too" again biases 8192 "$biases"

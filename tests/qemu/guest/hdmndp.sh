@@ -31,6 +31,8 @@ claim "kernels run" hears 60 running
 kill -KILL $pid
 claim "a caller is killed" ended 137
 claim "the next one is served" hdmndp run "$uri"
+echo 0 >/sys/module/annex/parameters/shared
+claim "a private piece is served too" hdmndp run "$uri&piece=16M"
 claim "the device ends by itself" host ndp do=end
 claim "nothing of it is left" no_range "$first"
 claim "it unloads" rmmod annex

@@ -136,12 +136,12 @@ static int piece, own_piece;
 
 static long take_piece(void)
 {
-	struct annex_ioc_hdm_m2func args = {.size = sizeof(args), .bytes = PAGE};
+	struct annex_ioc_hdm_piece args = {.size = sizeof(args), .bytes = PAGE};
 	int next = dup(fd);
 	long err;
 
 	close(next);
-	err = result(ioctl(fd, ANNEX_IOC_HDM_M2FUNC, &args));
+	err = result(ioctl(fd, ANNEX_IOC_HDM_PIECE, &args));
 	if (err == -EFAULT)
 		close(next);
 	piece = err ? -1 : args.fd;

@@ -73,7 +73,7 @@ hold()
 
 measured()
 {
-	annex bench hdm "pci:$first" --seconds 0.01 --bytes 1M --json >measures &&
+	annex bench hdm "pci:$first?piece=4M" --seconds 0.01 --bytes 1M --json >measures &&
 		grep '"verified": true' measures
 }
 
@@ -110,8 +110,10 @@ claim "a window is found" finds windows ok
 claim "a device that could be bound" finds devices missing
 parameter=allow_no_iommu=1
 ! has_iommu "$nvme" || parameter=
+shared=0
+[ "$CXL_KIND" != persistent ] || shared=1
 # shellcheck disable=SC2086 # none or one word
-claim "the module loads" modprobe annex $parameter || exit 1
+claim "the module loads" modprobe annex shared=$shared $parameter || exit 1
 claim "another kind of device: refused" refused "nor CXL memory" annex bind 0000:00:00.0
 # Linux makes one only where no hypervisor is seen, and 6.1 none of volatile memory.
 if ! grep -q hypervisor /proc/cpuinfo && [ "$KERNEL" != 6.1 ] &&
@@ -138,12 +140,13 @@ claim "it is measured" measured
 mkfifo go
 exec 6<>go
 claim "a range is held" hold
+claim "it is private, if its memory is volatile" is "$(range "$first" shared)" $shared
 claim "the list says where it is" lists "^$first .* 256.0 MiB at 0x[0-9a-f]+$"
 claim "and its user" lists "^$first +cxl .* process $pid .hdm."
 claim "so it is not unbound" refused "process $pid (hdm): end it first" annex unbind "$first"
 claim "a pipe has a page of it" says "pin 0x2000" pinned
 claim "its file is closed" says close closed
-claim "it is mapped still: not unbound" refused "process $pid (hdm)" annex unbind "$first"
+claim "it is mapped still: not unbound" refused "is in use: 1 in the module" annex unbind "$first"
 claim "it is mapped no more" says unmap unmapped
 claim "the page is held still: not unbound" refused "1 in the module" annex unbind "$first"
 claim "annex.ko has it still" bound
@@ -152,13 +155,13 @@ echo end >&6
 claim "its user ends" ended 0
 
 claim "vectors are made" vectors
-claim "they are added with their caches in CXL memory" sum sum.f64 --cache-in "pci:$first"
-claim "which is that of the next job" sum sum.f64 --cache-in "pci:$first"
+claim "they are added with their caches in CXL memory" sum sum.f64 --cache-in "pci:$first?piece=4M"
+claim "which is that of the next job" sum sum.f64 --cache-in "pci:$first?piece=4M"
 if [ "$CXL" -gt 1 ]; then
-	claim "in two devices" sum sum.f64 --cache-in "pci:$first,$(cxl 1)?format=1"
+	claim "in two devices" sum sum.f64 --cache-in "pci:$first,$(cxl 1)?format=1&piece=4M"
 fi
 claim "a controller is bound beside it" annex bind "$nvme" "$first" || exit 1
-claim "which reads into CXL memory" sum "pci:$nvme" --cache-in "pci:$first?format=1"
+claim "which reads into CXL memory" sum "pci:$nvme" --cache-in "pci:$first?format=1&piece=4M"
 
 # QEMU keeps its list until it ends: this page is not what other tests touch.
 claim "poison is injected" host cxl-inject-poison path=/machine/peripheral/cxl0 \

@@ -349,13 +349,13 @@ serial()
 	return 1
 }
 
-# with_hdm - Load annex.ko and hand it all CXL memory devices; cxl0 is at $first. Skips the test
-# where there is none.
+# with_hdm - Load annex.ko, with ranges that are shared, and hand it all CXL memory devices; cxl0 is
+# at $first. Skips the test where there is none.
 with_hdm()
 {
 	needs_module
 	[ "$CXL" -gt 0 ] || skip "there is no CXL memory"
-	claim "the module loads" modprobe annex allow_no_iommu=1 || exit 1
+	claim "the module loads" modprobe annex allow_no_iommu=1 shared=1 || exit 1
 	for address in $(cxl_devices); do
 		claim "$address is bound" bind_cxl "$address" || exit 1
 	done
