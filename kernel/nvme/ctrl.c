@@ -10,6 +10,9 @@
 
 #define POLL_US 100
 #define SLOW_STOP_MS 2300
+#define TO_US (500 * USEC_PER_MSEC)     /* unit of CAP.TO and CRTO */
+#define READY_MOST (300 * USEC_PER_SEC) /* for a CRTO that is wrong */
+#define SHUTDOWN_MOST (60 * USEC_PER_SEC)
 #define OACS_VIRTUALIZATION BIT(7)
 #define PI_BYTES 8 /* of protection information with a guard of 16 bits */
 
@@ -94,10 +97,9 @@ static u32 ctrl_read_csts(struct annex_ctrl *ctrl)
 	return readl(ctrl->bar + NVME_REG_CSTS);
 }
 
-/* Wait for CSTS & @mask to become @value, as long as CAP.TO allows. */
-static int ctrl_wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value)
+/* Wait for CSTS & @mask to become @value. */
+static int ctrl_wait_status(struct annex_ctrl *ctrl, u32 mask, u32 value, u32 limit)
 {
-	u64 limit = max_t(u64, NVME_CAP_TIMEOUT(ctrl->cap), 1) * 500 * USEC_PER_MSEC;
 	u32 csts;
 	int err = read_poll_timeout(ctrl_read_csts, csts,
 				    csts == U32_MAX || (csts & mask) == value ||
@@ -116,7 +118,7 @@ static int ctrl_disable(struct annex_ctrl *ctrl)
 	writel(cc & ~(NVME_CC_ENABLE | NVME_CC_SHN_MASK), ctrl->bar + NVME_REG_CC);
 	if (ctrl->slow_stop && cc & NVME_CC_ENABLE)
 		msleep(SLOW_STOP_MS);
-	return ctrl_wait_status(ctrl, NVME_CSTS_RDY, 0);
+	return ctrl_wait_status(ctrl, NVME_CSTS_RDY, 0, ctrl->ready_us);
 }
 
 /* Request queue pairs, again after each reset. The controller may grant fewer. */
@@ -144,7 +146,7 @@ static int ctrl_enable(struct annex_ctrl *ctrl)
 		return err;
 	writel(NVME_CC_ENABLE | NVME_CC_CSS_NVM | NVME_CC_IOSQES | NVME_CC_IOCQES,
 	       ctrl->bar + NVME_REG_CC);
-	err = ctrl_wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY);
+	err = ctrl_wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY, ctrl->ready_us);
 	if (err)
 		return err;
 	annex_cmb_begin(ctrl);
@@ -206,6 +208,7 @@ static void ctrl_read_limits(struct annex_ctrl *ctrl)
 	u32 shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + id->mdts;
 
 	ctrl->max_transfer = id->mdts && shift < 32 ? 1u << shift : 0;
+	ctrl->shutdown_us = clamp_t(u32, le32_to_cpu(id->rtd3e), ctrl->shutdown_us, SHUTDOWN_MOST);
 }
 
 /* End of the doorbells: the MSI-X table or pending bit array, or the end of BAR 0. */
@@ -286,6 +289,17 @@ int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 			    nsid, high | low, format->ds, le16_to_cpu(format->ms), nsid, other);
 }
 
+/* CAP.TO ends at 127.5 s. Controllers that need longer have it in CRTO. */
+static void ctrl_read_timeouts(struct annex_ctrl *ctrl)
+{
+	u32 ready = max_t(u32, NVME_CAP_TIMEOUT(ctrl->cap), 1);
+
+	ctrl->shutdown_us = min_t(u32, ready * TO_US, SHUTDOWN_MOST);
+	if (ctrl->cap & NVME_CAP_CRMS_CRWMS)
+		ready = max_t(u32, ready, NVME_CRTO_CRWMT(readl(ctrl->bar + NVME_REG_CRTO)));
+	ctrl->ready_us = min_t(u64, (u64)ready * TO_US, READY_MOST);
+}
+
 static int ctrl_read_cap(struct annex_ctrl *ctrl)
 {
 	ctrl->cap = readl(ctrl->bar + NVME_REG_CAP);
@@ -293,6 +307,7 @@ static int ctrl_read_cap(struct annex_ctrl *ctrl)
 	ctrl->vs = readl(ctrl->bar + NVME_REG_VS);
 	if (ctrl->cap == U64_MAX)
 		return -ENODEV;
+	ctrl_read_timeouts(ctrl);
 	if (NVME_CAP_MPSMIN(ctrl->cap) || NVME_CAP_MQES(ctrl->cap) + 1 < ANNEX_ADMIN_DEPTH ||
 	    !(NVME_CAP_CSS(ctrl->cap) & NVME_CAP_CSS_NVM))
 		return annex_refuse(ctrl, -EOPNOTSUPP,
@@ -351,7 +366,8 @@ static void ctrl_shut_down(struct annex_ctrl *ctrl)
 	cc = readl(ctrl->bar + NVME_REG_CC);
 	writel((cc & ~NVME_CC_SHN_MASK) | NVME_CC_SHN_NORMAL, ctrl->bar + NVME_REG_CC);
 	if (cc & NVME_CC_ENABLE)
-		ctrl_wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT);
+		ctrl_wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT,
+				 ctrl->shutdown_us);
 	ctrl_disable(ctrl);
 	ctrl_silence(ctrl);
 }

@@ -88,6 +88,8 @@ struct annex_sriov {
  * @paused: the PCI core is resetting the controller. Written under @lock.
  * @saved: configuration space as probe has set it, without bus mastering.
  * @shaky: the PCI core recovers from an error that was not fatal, and may reset the device.
+ * @ready_us: longest time in which CSTS.RDY follows CC.EN.
+ * @shutdown_us: longest time of a shutdown.
  * @slow_stop: the status must not be read for a while after CC.EN was cleared.
  * @bar: mapped BAR 0.
  * @bar_bytes: size of BAR 0.
@@ -117,6 +119,7 @@ struct annex_ctrl {
 	bool open;
 	bool gone, asleep, paused;
 	struct pci_saved_state *saved;
+	u32 ready_us, shutdown_us;
 	bool slow_stop, shaky;
 	void __iomem *bar;
 	resource_size_t bar_bytes;

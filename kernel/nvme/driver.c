@@ -57,19 +57,36 @@ static const struct annex_node_type ctrl_node = {
 	.release = driver_free,
 };
 
-/*
- * Controllers that fail if CSTS is read within 2.3 s after CC.EN was cleared, as the kernel's own
- * driver knows them (NVME_QUIRK_DELAY_BEFORE_CHK_RDY).
- */
-static const struct pci_device_id slow_stops[] = {
-	{PCI_DEVICE(0x1bb1, 0x0100)}, /* Seagate Nytro */
-	{PCI_DEVICE(0x1c58, 0x0003)}, /* HGST SN100 */
-	{PCI_DEVICE(0x1c58, 0x0023)}, /* WDC SN200 */
-	{PCI_DEVICE(0x1c5f, 0x0540)}, /* Memblaze Pblaze4 */
-	{PCI_DEVICE(0x144d, 0xa821)}, /* Samsung PM1725 */
-	{PCI_DEVICE(0x144d, 0xa822)}, /* Samsung PM1725a */
+enum driver_quirk {
+	SLOW_STOP = 1,   /* fails if CSTS is read within 2.3 s after CC.EN was cleared */
+	SHORT_ADDRESSES, /* ignores bits of addresses from 48 on */
+	LONG_ENTRIES,    /* has submission queue entries of 128 bytes */
+};
+
+/* Controllers with quirks, as the kernel's own driver knows them. */
+static const struct pci_device_id quirks[] = {
+	{PCI_DEVICE(0x1bb1, 0x0100), .driver_data = SLOW_STOP},       /* Seagate Nytro */
+	{PCI_DEVICE(0x1c58, 0x0003), .driver_data = SLOW_STOP},       /* HGST SN100 */
+	{PCI_DEVICE(0x1c58, 0x0023), .driver_data = SLOW_STOP},       /* WDC SN200 */
+	{PCI_DEVICE(0x1c5f, 0x0540), .driver_data = SLOW_STOP},       /* Memblaze Pblaze4 */
+	{PCI_DEVICE(0x144d, 0xa821), .driver_data = SLOW_STOP},       /* Samsung PM1725 */
+	{PCI_DEVICE(0x144d, 0xa822), .driver_data = SLOW_STOP},       /* Samsung PM1725a */
+	{PCI_DEVICE(0x1d0f, 0x0061), .driver_data = SHORT_ADDRESSES}, /* Amazon */
+	{PCI_DEVICE(0x1d0f, 0x0065), .driver_data = SHORT_ADDRESSES},
+	{PCI_DEVICE(0x1d0f, 0x8061), .driver_data = SHORT_ADDRESSES},
+	{PCI_DEVICE(0x1d0f, 0xcd00), .driver_data = SHORT_ADDRESSES},
+	{PCI_DEVICE(0x1d0f, 0xcd01), .driver_data = SHORT_ADDRESSES},
+	{PCI_DEVICE(0x1d0f, 0xcd02), .driver_data = SHORT_ADDRESSES},
+	{PCI_DEVICE(0x106b, 0x2005), .driver_data = LONG_ENTRIES}, /* Apple */
 	{},
 };
+
+static bool driver_has(struct pci_dev *pdev, enum driver_quirk quirk)
+{
+	const struct pci_device_id *id = pci_match_id(quirks, pdev);
+
+	return id && id->driver_data == quirk;
+}
 
 /* The state of the character device, which its last reference frees. */
 static struct annex_ctrl *driver_make(struct pci_dev *pdev)
@@ -89,7 +106,7 @@ static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 		return ERR_PTR(err);
 	}
 	ctrl->pdev = pdev;
-	ctrl->slow_stop = pci_match_id(slow_stops, pdev);
+	ctrl->slow_stop = driver_has(pdev, SLOW_STOP);
 	mutex_init(&ctrl->lock);
 	init_rwsem(&ctrl->view);
 	init_waitqueue_head(&ctrl->wait);
@@ -113,7 +130,8 @@ static int driver_enable_pci(struct annex_ctrl *ctrl)
 	err = pci_request_mem_regions(pdev, "annex");
 	if (err)
 		goto disable;
-	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	err = dma_set_mask_and_coherent(&pdev->dev,
+					DMA_BIT_MASK(driver_has(pdev, SHORT_ADDRESSES) ? 48 : 64));
 	if (err)
 		goto release;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
@@ -162,6 +180,10 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 	if (PAGE_SIZE != ANNEX_PAGE) {
 		pci_err(pdev, "annex: needs pages of 4 KiB, to keep doorbells apart\n");
+		return -EOPNOTSUPP;
+	}
+	if (driver_has(pdev, LONG_ENTRIES)) {
+		pci_err(pdev, "annex: its commands have 128 bytes, not 64\n");
 		return -EOPNOTSUPP;
 	}
 	ctrl = driver_make(pdev);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Virtual functions (SR-IOV): each is a controller of its own, for another user, with the
- * namespaces of the same drive. Their queues and interrupts are parts of those of the physical
- * function where the drive has Virtualization Management; elsewhere they are fixed.
+ * namespaces of the same drive. A drive with Virtualization Management divides its queues and
+ * interrupts between the physical function and the virtual ones; elsewhere they are fixed.
  *
  * A reset of the physical function takes the virtual functions offline, and the module resets it
  * after each owner. So the physical function has no owner while there are virtual functions.
@@ -26,7 +26,7 @@ enum virt_action {
 /* Kinds of flexible resources: queue pairs, with the admin queue, and interrupt vectors. */
 enum virt_kind { VIRT_QUEUES, VIRT_VECTORS };
 
-/* Offsets in Primary Controller Capabilities, of queues; those of vectors are 32 bytes higher. */
+/* Offsets in Primary Controller Capabilities, of queues; for vectors, add 32 bytes. */
 #define PRIMARY_KINDS 4
 #define PRIMARY_TOTAL 32
 #define PRIMARY_PRIVATE 42

@@ -18,7 +18,10 @@
 #define NVME_REG_CMBLOC 0x38
 #define NVME_REG_CMBSZ 0x3c
 #define NVME_REG_CMBMSC 0x50
+#define NVME_REG_CRTO 0x68
 #define NVME_REG_DBS 0x1000
+
+#define NVME_CRTO_CRWMT(crto) ((crto)&0xffff)
 
 #define NVME_CAP_MQES(cap) ((cap)&0xffff)
 #define NVME_CAP_TIMEOUT(cap) ((cap) >> 24 & 0xff)
@@ -27,6 +30,7 @@
 #define NVME_CAP_CSS_NVM 1u
 #define NVME_CAP_MPSMIN(cap) ((cap) >> 48 & 0xf)
 #define NVME_CAP_CMBS(cap) ((cap) >> 57 & 1)
+#define NVME_CAP_CRMS_CRWMS (1ull << 59)
 
 #define NVME_CC_ENABLE 1u
 #define NVME_CC_CSS_NVM 0u
@@ -120,7 +124,9 @@ struct nvme_id_ns {
 };
 
 struct nvme_id_ctrl {
-	u8 before[77], mdts, between[178];
+	u8 before[77], mdts, between[10];
+	u32 rtd3e;
+	u8 behind[164];
 	u16 oacs;
 	u8 after[3838];
 };

@@ -386,6 +386,37 @@ static void slow_stop(void)
 	ctrl_over();
 }
 
+/* CRTO allows more time than CAP.TO, and so does RTD3E for a shutdown: 3 s rather than 1 s. */
+static void long_times(void)
+{
+	u64 from;
+
+	ctrl_make();
+	ctrl_rig.ready_us = 3 * SECOND;
+	CU_ASSERT_EQUAL(ctrl_start(), -ETIMEDOUT);
+	ctrl_over();
+	ctrl_make();
+	ctrl_rig.ready_us = 3 * SECOND;
+	ctrl_rig.cap |= NVME_CAP_CRMS_CRWMS;
+	ctrl_set(NVME_REG_CRTO, 8);
+	ctrl_rig.id.rtd3e = 3 * SECOND;
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	ctrl_rig.stop_us = 2 * SECOND;
+	from = shim.us;
+	annex_ctrl_stop(&ctrl_rig.ctrl);
+	CU_ASSERT(shim.us - from >= 4 * SECOND); /* the shutdown, then CC.EN = 0 */
+	ctrl_over();
+	/* No wait is endless. */
+	ctrl_make();
+	ctrl_rig.cap |= NVME_CAP_CRMS_CRWMS;
+	ctrl_set(NVME_REG_CRTO, 0xffff);
+	ctrl_rig.id.rtd3e = U32_MAX;
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	CU_ASSERT_EQUAL(ctrl_rig.ctrl.ready_us, 300 * SECOND);
+	CU_ASSERT_EQUAL(ctrl_rig.ctrl.shutdown_us, 60 * SECOND);
+	ctrl_over();
+}
+
 static void alone(void)
 {
 	ctrl_make();
@@ -583,5 +614,5 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"unsupported controllers", u
 	   {"removed amid a reset", removed_amid_reset}, {"no mappings", no_mappings},
 	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
 	   {"controller memory beside registers", other_registers}, {"a slow stop", slow_stop},
-	   {"groups and domains", alone}, {"reserved memory", reserved}, {"namespaces", namespaces},
-	   {"asleep", asleep}, {"hostile controllers", hostile})
+	   {"long times", long_times}, {"groups and domains", alone}, {"reserved memory", reserved},
+	   {"namespaces", namespaces}, {"asleep", asleep}, {"hostile controllers", hostile})
