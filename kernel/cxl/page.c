@@ -3,11 +3,14 @@
  * The pages of a range in page tables. Owns the range's struct pages, and the bitmap of poisoned
  * pages.
  */
+#include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "compat.h"
@@ -16,6 +19,13 @@
 #include "range.h"
 #include "trace.h"
 #include "user.h"
+
+static unsigned int struct_page_percent = 25;
+module_param(struct_page_percent, uint, 0644);
+MODULE_PARM_DESC(struct_page_percent,
+		 "Share of the host's memory that the struct pages of users' ranges may take");
+
+static atomic64_t struct_page_bytes; /* of all ranges; a counter that orders nothing */
 
 static vm_fault_t page_insert(struct annex_range *r, struct vm_fault *vmf, u64 at)
 {
@@ -277,14 +287,35 @@ static int page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned l
 
 static const struct dev_pagemap_ops page_ops = {.memory_failure = page_failure};
 
+/*
+ * Struct pages are in the host's memory, 16 MiB for each GiB, and the kernel charges them to no
+ * memory cgroup. They are not put into the range itself (an altmap), since the kernel reads them
+ * after a surprise removal too.
+ */
+static int page_charge(struct annex_range *r)
+{
+	u64 bytes = (r->cached >> PAGE_SHIFT) * sizeof(struct page);
+	u64 most = (u64)totalram_pages() * PAGE_SIZE / 100 *
+		   min(READ_ONCE(struct_page_percent), 100u);
+
+	if (atomic64_add_return(bytes, &struct_page_bytes) > most && !capable(CAP_SYS_ADMIN)) {
+		atomic64_sub(bytes, &struct_page_bytes);
+		return annex_hdm_refuse(r->members[0], -EDQUOT, "range: see struct_page_percent");
+	}
+	r->charged = bytes;
+	return 0;
+}
+
 int annex_page_make(struct annex_range *r)
 {
 	u64 pages = r->bytes >> PAGE_SHIFT;
-	int err = 0;
+	int err = page_charge(r);
 	void *at;
 
-	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
-	r->taken = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL);
+	if (err)
+		return err;
+	r->bad = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL_ACCOUNT);
+	r->taken = kvcalloc(BITS_TO_LONGS(pages), sizeof(long), GFP_KERNEL_ACCOUNT);
 	if (!r->bad || !r->taken)
 		return -ENOMEM;
 	if (r->wc)
@@ -321,6 +352,8 @@ void annex_page_unmake(struct annex_range *r)
 		memunmap_pages(&r->pgmap);
 	if (r->combining)
 		arch_io_free_memtype_wc(r->base + r->cached, r->wc);
+	atomic64_sub(r->charged, &struct_page_bytes);
+	r->charged = 0;
 	r->paged = false;
 	r->combining = false;
 }

@@ -63,6 +63,7 @@ enum annex_range_state {
  * @uc: bytes of the uncached part.
  * @res: the reserved host addresses.
  * @pgmap: struct pages of the cacheable part.
+ * @charged: bytes of struct pages that count against the parameter struct_page_percent.
  * @paged: @pgmap is mapped.
  * @combining: the memory type of the write-combining part is reserved.
  * @gate: the uncached part, and the table of its pieces.
@@ -94,6 +95,7 @@ struct annex_range {
 	u64 base, bytes, cached, wc, uc;
 	struct resource *res;
 	struct dev_pagemap pgmap;
+	u64 charged;
 	bool paged;
 	bool combining;
 	struct annex_gate gate;

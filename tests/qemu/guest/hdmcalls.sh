@@ -11,4 +11,12 @@ with_hdm
 claim "all calls are answered as they should be" hdmcalls "$first" /dev/null
 claim "nothing is left of it" no_range "$first"
 claim "wrong calls were counted" [ "$(cat "/sys/class/annex/annex!$first/hdm/refusals")" -gt 30 ]
+percent=/sys/module/annex/parameters/struct_page_percent
+chmod 666 "/dev/annex/$first"
+echo 0 >$percent
+claim "no memory of the host is left for users' pages" \
+	refused "Disk quota exceeded" nobody hdm time "$first"
+claim "root has a range" hdm time "$first"
+echo 25 >$percent
+claim "users have one when there is some" nobody hdm time "$first"
 claim "it unloads" rmmod annex
