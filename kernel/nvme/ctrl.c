@@ -280,12 +280,10 @@ int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid)
 	while (other < n && !ctrl_transfers_blocks(&id->lbaf[other], false))
 		other++;
 	if (other == n)
-		return annex_refuse(
-			ctrl, -EOPNOTSUPP,
-			"namespace %u: no format of 512 to 16384 bytes without metadata", nsid);
+		return annex_refuse(ctrl, -EOPNOTSUPP,
+				    "namespace %u: no format has plain blocks up to 16 KiB", nsid);
 	return annex_refuse(ctrl, -EOPNOTSUPP,
-			    "namespace %u: format %u has 2^%u bytes and %u of metadata: use nvme "
-			    "format --namespace-id=%u --lbaf=%u",
+			    "namespace %u: format %u (2^%u+%u bytes): nvme format -n %u --lbaf=%u",
 			    nsid, high | low, format->ds, le16_to_cpu(format->ms), nsid, other);
 }
 

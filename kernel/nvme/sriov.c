@@ -55,11 +55,8 @@ static int sriov_run(struct annex_ctrl *ctrl, enum virt_action action, enum virt
 	cmd.common.cdw11 = cpu_to_le32(n);
 	status = annex_admin_run(ctrl, &cmd, NULL);
 	if (status > 0)
-		return annex_refuse(
-			ctrl, -EIO,
-			"controller %u: management of virtual functions, action %u with "
-			"%u: status 0x%03x",
-			controller, action, n, status);
+		return annex_refuse(ctrl, -EIO, "virtual function %u: action %u, %u: status 0x%03x",
+				    controller, action, n, status);
 	return status;
 }
 
@@ -109,11 +106,9 @@ static int sriov_plan(struct annex_ctrl *ctrl, u32 functions)
 	v->vectors = sriov_share(ctrl, VIRT_VECTORS, functions);
 	v->private_vectors = sriov_field(ctrl, VIRT_VECTORS, PRIMARY_PRIVATE);
 	if (functions > SECONDARIES || v->queues < 2 || !v->vectors)
-		return annex_refuse(
-			ctrl, -ENOSPC,
-			"%u virtual functions: each would have %u queues, of at least 2, "
-			"and %u interrupts",
-			functions, v->queues, v->vectors);
+		return annex_refuse(ctrl, -ENOSPC,
+				    "%u virtual functions of %u queues (2 needed), %u interrupts",
+				    functions, v->queues, v->vectors);
 	return sriov_keep(ctrl, false);
 }
 

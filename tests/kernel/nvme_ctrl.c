@@ -475,7 +475,7 @@ static void namespace(u64 blocks, u8 ms, u8 ds, u8 dps, int err)
 	id->lbaf[4] = (struct nvme_lbaf){.ds = 12};
 	CU_ASSERT_EQUAL(annex_ctrl_namespace(&ctrl_rig.ctrl, 7), err);
 	CU_ASSERT_EQUAL(shim.lines, err ? 1 : 0);
-	CU_ASSERT(!err || strstr(shim.line, "--namespace-id=7 --lbaf=4"));
+	CU_ASSERT(!err || strstr(shim.line, "-n 7 --lbaf=4"));
 	ctrl_over();
 }
 

@@ -42,8 +42,8 @@ protects()
 
 [ "$NVME" -eq 1 ] || skip "there are several controllers"
 needs_module
-refuses 1 "namespace 1: format 1 has 2^9 bytes and 8 of metadata: use nvme format .*=1 --lbaf=0"
-refuses 39 "namespace 1: format 7 has 2^12 bytes and 64 of metadata"
+refuses 1 "namespace 1: format 1 (2^9+8 bytes): nvme format -n 1 --lbaf=0"
+refuses 39 "namespace 1: format 7 (2^12+64 bytes)"
 protects 33
 protects 357
 protects 53
@@ -83,7 +83,7 @@ claim "one with blocks of 32768 bytes is plugged in" other_blocks 32768
 claim "it appears" within 5 back
 with_module
 claim "opening it fails with the reason" refused "a format that cannot" life check "$uri"
-claim "the log says its format" eval "dmesg | grep '$address: namespace 1: format . has 2^15 bytes'"
+claim "the log says its format" eval "dmesg | grep '$address: namespace 1: format . (2^15+0 bytes)'"
 claim "it is pulled" pull 0
 claim "it disappears" within 5 gone
 claim "it unloads" rmmod annex
