@@ -377,8 +377,9 @@ struct annex_ioc_hdm_info {
  * these devices in this order, or for this kind of memory; a bridge or switch without decoders; CPU
  * caches cannot be flushed, and the module's allow_stale_caches is not set. -EPERM: firmware has
  * locked decoders, or the device without CXL.mem; persistent memory, and the module's shared is not
- * set. -EDQUOT: struct pages would take more than the module's struct_page_percent of the host's
- * memory, and the caller has no CAP_SYS_ADMIN. -EIO, -ETIMEDOUT: a device refuses its settings.
+ * set, or labels describe namespaces in it, and allow_labels is not set. -EDQUOT: struct pages
+ * would take more than the module's struct_page_percent of the host's memory, and the caller has no
+ * CAP_SYS_ADMIN. -EIO, -ETIMEDOUT: a device refuses its settings.
  * -ENOTRECOVERABLE: a decoder stays committed, and its addresses are lost until the next boot.
  * -ENODEV: a device was removed, or firmware declares no window. -ENXIO: firmware does not declare
  * the registers of a host bridge. -EINVAL: impossible numbers, a member twice, @members without

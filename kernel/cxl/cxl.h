@@ -124,6 +124,7 @@ enum {
 	CXL_OP_SET_TIMESTAMP = 0x0301,
 	CXL_OP_IDENTIFY = 0x4000,
 	CXL_OP_GET_PARTITION = 0x4100,
+	CXL_OP_GET_LSA = 0x4102,
 	CXL_OP_GET_HEALTH = 0x4200,
 	CXL_OP_GET_POISON = 0x4300,
 };
@@ -157,6 +158,11 @@ struct cxl_partition {
 	__le64 persistent_now;
 	__le64 volatile_next;
 	__le64 persistent_next;
+} __packed;
+
+struct cxl_get_lsa {
+	__le32 offset;
+	__le32 bytes;
 } __packed;
 
 struct cxl_poison_in {

@@ -66,6 +66,28 @@ static struct annex_hdm *hdm_make(struct pci_dev *pdev)
 	return hdm;
 }
 
+/*
+ * Whether the label storage area has an index block of namespaces (UEFI 2.10, section 13.19), or
+ * cannot be read. The second block follows the first one, which may be damaged.
+ */
+static bool hdm_has_labels(struct annex_hdm *hdm, u32 bytes)
+{
+	static const char signature[16] = "NAMESPACE_INDEX";
+	char got[sizeof(signature)];
+
+	for (u32 at = 0; at < min_t(u32, bytes, SZ_16K); at += SZ_256) {
+		struct cxl_get_lsa in = {cpu_to_le32(at), cpu_to_le32(sizeof(got))};
+		int err = annex_mbox_call(&hdm->mbox, CXL_OP_GET_LSA, &in, sizeof(in), got,
+					  sizeof(got));
+
+		if (err == -EOPNOTSUPP)
+			return false;
+		if (err || !memcmp(got, signature, sizeof(got)))
+			return true;
+	}
+	return false;
+}
+
 static int hdm_read_capacity(struct annex_hdm *hdm)
 {
 	struct cxl_identify id;
@@ -88,6 +110,7 @@ static int hdm_read_capacity(struct annex_hdm *hdm)
 					le64_to_cpu(part.persistent_now));
 	hdm->bytes[ANNEX_HDM_VOLATILE] = le64_to_cpu(part.volatile_now) * CXL_CAPACITY_UNIT;
 	hdm->bytes[ANNEX_HDM_PERSISTENT] = le64_to_cpu(part.persistent_now) * CXL_CAPACITY_UNIT;
+	hdm->labelled = part.persistent_now && hdm_has_labels(hdm, le32_to_cpu(id.lsa_bytes));
 	return 0;
 }
 

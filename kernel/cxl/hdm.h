@@ -41,6 +41,7 @@ struct dentry;
  * @decoders: HDM decoders of the endpoint.
  * @serial: serial number.
  * @bytes: capacity, by kind (ANNEX_HDM_VOLATILE, _PERSISTENT).
+ * @labelled: its label storage area describes namespaces, or cannot be read.
  * @mem_enabled: this driver has set Mem_Enable.
  * @range: range that the device is a member of, or NULL (written under the ranges' lock).
  * @users: number of open files (the ranges' lock).
@@ -61,6 +62,7 @@ struct annex_hdm {
 	struct annex_decoders decoders;
 	u64 serial;
 	u64 bytes[2];
+	bool labelled;
 	bool mem_enabled;
 	struct annex_range *range;
 	unsigned int users;

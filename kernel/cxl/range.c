@@ -16,6 +16,10 @@ static bool shared;
 module_param(shared, bool, 0644);
 MODULE_PARM_DESC(shared, "All users of new ranges of CXL memory map the same memory, as it is");
 
+static bool allow_labels;
+module_param(allow_labels, bool, 0644);
+MODULE_PARM_DESC(allow_labels, "Ranges may overwrite namespaces in persistent memory");
+
 static DEFINE_MUTEX(list);
 static DEFINE_MUTEX(decoding);
 static struct workqueue_struct *queue;
@@ -284,6 +288,21 @@ static int range_release_decoders(struct annex_range *r)
 	return err;
 }
 
+/* Data in persistent memory outlives its users, also if these are other drivers. */
+static int range_check_kind(struct annex_range *r)
+{
+	if (r->kind != ANNEX_HDM_PERSISTENT)
+		return 0;
+	if (!r->shared)
+		return annex_hdm_refuse(r->members[0], -EPERM,
+					"range: persistent memory needs the parameter shared=1");
+	for (unsigned int i = 0; i < r->n && !READ_ONCE(allow_labels); i++)
+		if (r->members[i]->labelled)
+			return annex_hdm_refuse(r->members[i], -EPERM,
+						"range: it has namespaces: see allow_labels");
+	return 0;
+}
+
 static int range_reserve(struct annex_range *r, const struct annex_want *want)
 {
 	struct pci_dev *pdevs[ANNEX_HDM_MEMBERS];
@@ -291,9 +310,9 @@ static int range_reserve(struct annex_range *r, const struct annex_want *want)
 
 	if (err)
 		return err;
-	if (r->kind == ANNEX_HDM_PERSISTENT && !r->shared)
-		return annex_hdm_refuse(r->members[0], -EPERM,
-					"range: persistent memory needs the parameter shared=1");
+	err = range_check_kind(r);
+	if (err)
+		return err;
 	err = range_find_memory(r, want);
 	if (err)
 		return err;

@@ -10,9 +10,10 @@ qmp.py SOCKET --serve PORT             serve a guest until it ends: its output o
                                        is for the other machine of a pair, whose socket is far/qmp
 
 Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of that data
-in the memory of a CXL device; "ndp do=serve file=cxl0 uncached=2M", do=kill, do=end: the program
-$ANNEX serves a CXL device's memory as a near-data processor; and "aer port=port0 error=DLP": a port
-has an error of PCI Express.
+in the memory of a CXL device; "label file=label0 words=NAMESPACE_INDEX": that, in its label
+storage area, where the second index block is; "ndp do=serve file=cxl0 uncached=2M", do=kill,
+do=end: the program $ANNEX serves a CXL device's memory as a near-data processor; and "aer
+port=port0 error=DLP": a port has an error of PCI Express.
 """
 import hashlib
 import json
@@ -86,6 +87,16 @@ def peek(file, offset, bytes):
         return hashlib.md5(memory.read(int(bytes, 0))).hexdigest()
 
 
+def label(file, words):
+    """At the beginning of a device's label storage area."""
+    if not re.fullmatch(r"label[0-9]+", file):
+        raise ValueError(f"{file} is no device's label storage area")
+    with open(file, "r+b") as labels:
+        labels.seek(256)
+        labels.write(words.encode()[:16].ljust(16, b"\0"))
+    return ""
+
+
 def aer(monitor, port, error):
     """QEMU has this command for people only."""
     line = f"command-line=pcie_aer_inject_error {port} {error}"
@@ -142,6 +153,7 @@ def answer(monitor, words):
     try:
         ours = {
             "peek": peek,
+            "label": label,
             "ndp": ndp.carry_out,
             "aer": partial(aer, monitor),
             "cxl-inject-general-media-event": partial(media_event, monitor),

@@ -45,5 +45,14 @@ claim "and loaded again" modprobe annex allow_no_iommu=1 shared=1
 claim "the device is bound" bind_cxl "$first"
 claim "the first piece is there" again weights 1048576 "$weights"
 claim "the second one too" again biases 8192 "$biases"
+claim "the device is unbound" unbind_cxl "$first"
+claim "another driver has made a namespace in it" host label file=label0 words=NAMESPACE_INDEX
+claim "the device is bound" bind_cxl "$first"
+claim "the namespace is not overwritten" refused "Operation not permitted" \
+	hdmtake find "$uri" biases 8192
+claim "as the log says" eval 'dmesg | grep "it has namespaces: see allow_labels"'
+echo 1 >/sys/module/annex/parameters/allow_labels
+claim "unless root allows it" again biases 8192 "$biases"
+claim "the labels go" host label file=label0 words=
 claim "an unknown name: not found" refused "No such file" hdmtake find "$uri" other 8192
 claim "it unloads" rmmod annex
