@@ -16,6 +16,7 @@
 #include <linux/module.h>
 #include <linux/msi.h>
 #include <linux/pci.h>
+#include <linux/scatterlist.h>
 #include <linux/smp.h>
 #include <linux/version.h>
 #ifdef ANNEX_HAS_PFN_T
@@ -75,6 +76,40 @@ static inline bool annex_owns_events(struct pci_dev *pdev)
 	return true;
 #endif
 }
+
+static inline struct iommu_domain *annex_domain_alloc(struct device *dev)
+{
+#ifdef ANNEX_HAS_PAGING_DOMAIN /* 6.11 */
+	return iommu_paging_domain_alloc(dev);
+#else
+	return iommu_domain_alloc(dev->bus);
+#endif
+}
+
+static inline int annex_iommu_map(struct iommu_domain *domain, u64 addr, phys_addr_t phys,
+				  size_t bytes, int prot)
+{
+#ifdef ANNEX_HAS_IOMMU_ATOMIC /* until 6.2 */
+	return iommu_map(domain, addr, phys, bytes, prot);
+#else
+	return iommu_map(domain, addr, phys, bytes, prot, GFP_KERNEL_ACCOUNT);
+#endif
+}
+
+static inline ssize_t annex_iommu_map_sg(struct iommu_domain *domain, u64 addr,
+					 struct sg_table *table, int prot)
+{
+#ifdef ANNEX_HAS_IOMMU_ATOMIC
+	return iommu_map_sg(domain, addr, table->sgl, table->orig_nents, prot);
+#else
+	return iommu_map_sg(domain, addr, table->sgl, table->orig_nents, prot, GFP_KERNEL_ACCOUNT);
+#endif
+}
+
+/* Whether the kernel itself refuses to pin pages of files with writeback for long. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define ANNEX_HAS_LONG_PINS
+#endif
 
 /*
  * Insert a page of a device's memory, so that it can be pinned. Since Linux 6.17 an entry without a

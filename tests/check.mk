@@ -357,7 +357,6 @@ check/arm64-suites: built/arm64
 	$(call step,unit tests: arm64$(comma) guest,3600,,tests/qemu/run.sh -k arm64 -i 0 -n 1 \
 		-a SUITES=$(subst $(space),$(comma),$(foreach room,$(UNIT_ROOMS),$(addprefix \
 		$(room)/,$(filter $(kernel_on_arm64),$(suites_$(room)))))) suites)
-# The first driver that a controller has is annex.ko, in a domain that is not strict.
 check/arm64-guests: built/arm64
 	$(call step,guests: arm64,7200,,tests/qemu/run.sh -k arm64 -i 0$(comma)1 -n 1 boot bind \
 		hostile view place ioctl reset owners kill unplug unplugged unit)

@@ -16,8 +16,7 @@
  * nonzero reserved fields are -EINVAL. If a controller was removed, or failed a reset, every call
  * but ANNEX_IOC_STATE returns -ENODEV, and poll() reports POLLHUP. While it recovers from a PCI
  * error, or has no power, open() for writing and calls that need it return -EAGAIN, and poll() does
- * not report POLLOUT. If its IOMMU domain was made lazy meanwhile, calls that give it memory or
- * queues return -EPERM.
+ * not report POLLOUT.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H

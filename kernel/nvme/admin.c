@@ -10,71 +10,37 @@
 #define POLL_US 20
 #define REFUSED 0x03 /* an opcode that is reserved (Base figure 138) */
 
-static int admin_area_init(struct annex_area *area, enum dma_data_direction way)
-{
-	area->at = (void *)get_zeroed_page(GFP_KERNEL);
-	area->way = way;
-	return area->at ? 0 : -ENOMEM;
-}
-
-static void admin_area_unmap(struct annex_ctrl *ctrl, struct annex_area *area)
-{
-	if (area->mapped)
-		dma_unmap_page(&ctrl->pdev->dev, area->addr, PAGE_SIZE, area->way);
-	area->mapped = false;
-}
-
-static void admin_area_exit(struct annex_area *area)
-{
-	free_page((unsigned long)area->at);
-	area->at = NULL;
-}
-
-static int admin_area_map(struct annex_ctrl *ctrl, struct annex_area *area)
-{
-	struct device *dma = &ctrl->pdev->dev;
-
-	area->addr = dma_map_page(dma, virt_to_page(area->at), 0, PAGE_SIZE, area->way);
-	area->mapped = !dma_mapping_error(dma, area->addr);
-	return area->mapped ? 0 : -ENOMEM;
-}
-
-static void admin_area_give(struct annex_ctrl *ctrl, struct annex_area *area)
-{
-	dma_sync_single_for_device(&ctrl->pdev->dev, area->addr, PAGE_SIZE, area->way);
-}
-
-static void admin_area_take(struct annex_ctrl *ctrl, struct annex_area *area)
-{
-	dma_sync_single_for_cpu(&ctrl->pdev->dev, area->addr, PAGE_SIZE, area->way);
-}
-
 int annex_admin_init(struct annex_ctrl *ctrl)
 {
 	struct annex_admin *a = &ctrl->admin;
-	int err = admin_area_init(&a->sq, DMA_TO_DEVICE);
+	int err = annex_area_init(&a->sq, DMA_TO_DEVICE);
 
 	if (!err)
-		err = admin_area_init(&a->cq, DMA_FROM_DEVICE);
+		err = annex_area_init(&a->cq, DMA_FROM_DEVICE);
 	if (!err)
-		err = admin_area_init(&a->data, DMA_FROM_DEVICE);
+		err = annex_area_init(&a->data, DMA_FROM_DEVICE);
 	return err;
 }
 
-/* Unmapping copies bounced data back into the pages, so fill them afterwards. */
-static void admin_unmap(struct annex_ctrl *ctrl)
+/*
+ * Without an IOMMU the pages may be bounced: unmapping copies the data back into the pages, and
+ * mapping copies it from there, so they are filled in between. Else a reset allocates nothing, and
+ * cannot fail for want of memory.
+ */
+static void admin_unmap_bounced(struct annex_ctrl *ctrl)
 {
-	admin_area_unmap(ctrl, &ctrl->admin.sq);
-	admin_area_unmap(ctrl, &ctrl->admin.cq);
-	admin_area_unmap(ctrl, &ctrl->admin.data);
+	if (ctrl->space.domain)
+		return;
+	annex_area_unmap(ctrl, &ctrl->admin.sq);
+	annex_area_unmap(ctrl, &ctrl->admin.cq);
+	annex_area_unmap(ctrl, &ctrl->admin.data);
 }
 
 void annex_admin_exit(struct annex_ctrl *ctrl)
 {
-	admin_unmap(ctrl);
-	admin_area_exit(&ctrl->admin.sq);
-	admin_area_exit(&ctrl->admin.cq);
-	admin_area_exit(&ctrl->admin.data);
+	annex_area_exit(ctrl, &ctrl->admin.sq);
+	annex_area_exit(ctrl, &ctrl->admin.cq);
+	annex_area_exit(ctrl, &ctrl->admin.data);
 }
 
 static struct nvme_command *admin_slot(struct annex_admin *a, unsigned int i)
@@ -110,15 +76,15 @@ int annex_admin_begin(struct annex_ctrl *ctrl)
 	int err;
 
 	a->broken = true; /* until the pages are mapped */
-	admin_unmap(ctrl);
+	admin_unmap_bounced(ctrl);
 	for (unsigned int i = 0; i < ANNEX_ADMIN_DEPTH; i++)
 		admin_scrub(admin_slot(a, i));
 	memset(a->cq.at, 0, PAGE_SIZE);
-	err = admin_area_map(ctrl, &a->sq);
+	err = annex_area_map(ctrl, &a->sq);
 	if (!err)
-		err = admin_area_map(ctrl, &a->cq);
+		err = annex_area_map(ctrl, &a->cq);
 	if (!err)
-		err = admin_area_map(ctrl, &a->data);
+		err = annex_area_map(ctrl, &a->data);
 	if (err)
 		return err;
 	a->tail = 0;
@@ -144,7 +110,7 @@ static int admin_look(struct annex_ctrl *ctrl)
 	struct annex_admin *a = &ctrl->admin;
 	u32 csts;
 
-	admin_area_take(ctrl, &a->cq);
+	annex_area_take(ctrl, &a->cq);
 	if ((le16_to_cpu(READ_ONCE(admin_head(a)->status)) & 1) == a->phase)
 		return 1;
 	csts = annex_ctrl_csts(ctrl);
@@ -187,7 +153,7 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 		++a->next;
 	cmd->common.command_id = a->next;
 	admin_fill(slot, cmd);
-	admin_area_give(ctrl, &a->sq);
+	annex_area_give(ctrl, &a->sq);
 	if (++a->tail == ANNEX_ADMIN_DEPTH)
 		a->tail = 0;
 	/* writel() orders the entry before the doorbell. */
@@ -196,7 +162,7 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
 	if (!err)
 		err = got < 0 ? got : admin_take(ctrl, a->next, result);
 	admin_scrub(slot);
-	admin_area_give(ctrl, &a->sq);
+	annex_area_give(ctrl, &a->sq);
 	if (err < 0) {
 		a->broken = true;
 		dev_warn_ratelimited(&ctrl->dev, "admin command 0x%02x: error %d\n",
@@ -212,10 +178,10 @@ int annex_admin_read(struct annex_ctrl *ctrl, struct nvme_command *cmd)
 	if (ctrl->admin.broken) /* the data page may be unmapped */
 		return -EIO;
 	memset(ctrl->admin.data.at, 0, ANNEX_PAGE);
-	admin_area_give(ctrl, &ctrl->admin.data);
+	annex_area_give(ctrl, &ctrl->admin.data);
 	cmd->common.dptr.prp1 = cpu_to_le64(ctrl->admin.data.addr);
 	status = annex_admin_run(ctrl, cmd, NULL);
-	admin_area_take(ctrl, &ctrl->admin.data);
+	annex_area_take(ctrl, &ctrl->admin.data);
 	return status;
 }
 

@@ -11,27 +11,13 @@
 #ifndef ANNEX_ADMIN_H
 #define ANNEX_ADMIN_H
 
-#include <linux/dma-direction.h>
 #include <linux/types.h>
+#include "space.h"
 
 struct annex_ctrl;
 struct nvme_command;
 
 #define ANNEX_ADMIN_DEPTH 32u
-
-/**
- * struct annex_area - A page that the controller may either read or write.
- * @at: kernel address.
- * @addr: DMA address, while @mapped.
- * @way: direction of the controller's accesses.
- * @mapped: the controller can reach the page.
- */
-struct annex_area {
-	void *at;
-	dma_addr_t addr;
-	enum dma_data_direction way;
-	bool mapped;
-};
 
 /**
  * struct annex_admin - The queue pair, and a page for the data of its commands.

@@ -101,8 +101,8 @@ void annex_cmb_exit(struct annex_ctrl *ctrl)
 void annex_cmb_begin(struct annex_ctrl *ctrl)
 {
 	/*
-	 * Use the bus address: the DMA layer reserves the host bridges' windows in IOMMU domains of
-	 * PCI devices, so no mapping can get the same address.
+	 * Use the bus address: the windows of the host bridge are reserved in the controller's
+	 * domain, so no mapping can get the same address.
 	 */
 	if (ctrl->cmb.pages && NVME_CAP_CMBS(ctrl->cap))
 		hi_lo_writeq(NVME_CMBMSC_CRE | NVME_CMBMSC_CMSE | ctrl->cmb.bus,

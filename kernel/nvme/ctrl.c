@@ -3,8 +3,6 @@
  * Enabling, resetting and stopping a controller (NVMe Base 2.0 sections 3.5 to 3.7).
  */
 #include <linux/delay.h>
-#include <linux/dma-map-ops.h>
-#include <linux/iommu.h>
 #include <linux/iopoll.h>
 #include "ctrl.h"
 
@@ -15,81 +13,6 @@
 #define SHUTDOWN_MOST (60 * USEC_PER_SEC)
 #define OACS_VIRTUALIZATION BIT(7)
 #define PI_BYTES 8 /* of protection information with a guard of 16 bits */
-
-void annex_ctrl_lock(struct annex_ctrl *ctrl)
-{
-	mutex_lock(&ctrl->lock);
-	while (ctrl->paused) {
-		mutex_unlock(&ctrl->lock);
-		wait_event(ctrl->wait, !READ_ONCE(ctrl->paused));
-		mutex_lock(&ctrl->lock);
-	}
-}
-
-/* Bridges do not access memory themselves. */
-static int ctrl_is_other(struct device *dev, void *data)
-{
-	struct annex_ctrl *ctrl = data;
-
-	return dev != &ctrl->pdev->dev &&
-	       !(dev_is_pci(dev) && to_pci_dev(dev)->hdr_type == PCI_HEADER_TYPE_BRIDGE);
-}
-
-int annex_ctrl_alone(struct annex_ctrl *ctrl)
-{
-	struct iommu_group *group = iommu_group_get(&ctrl->pdev->dev);
-	int other = group ? iommu_group_for_each_dev(group, ctrl, ctrl_is_other) : 0;
-
-	iommu_group_put(group);
-	return other ? annex_refuse(ctrl, -EPERM, "it shares its IOMMU group with other devices")
-		     : 0;
-}
-
-int annex_ctrl_direct(struct annex_ctrl *ctrl)
-{
-	struct device *dev = &ctrl->pdev->dev;
-	struct iommu_group *group = iommu_group_get(dev);
-	struct iommu_resv_region *region;
-	LIST_HEAD(regions);
-	int err = 0;
-
-	if (!group)
-		return 0;
-	err = iommu_get_group_resv_regions(group, &regions);
-	list_for_each_entry(region, &regions, list) {
-		if (!err && (region->type == IOMMU_RESV_DIRECT ||
-			     region->type == IOMMU_RESV_DIRECT_RELAXABLE))
-			err = annex_refuse(ctrl, -EPERM,
-					   "firmware has it reach 0x%zx bytes of memory (RMRR)",
-					   region->length);
-	}
-	iommu_put_resv_regions(dev, &regions);
-	iommu_group_put(group);
-	return err;
-}
-
-int annex_ctrl_domain(struct annex_ctrl *ctrl)
-{
-	struct iommu_domain *domain = iommu_get_domain_for_dev(&ctrl->pdev->dev);
-
-	ctrl->iommu = domain;
-	if (!domain || domain->type == IOMMU_DOMAIN_DMA)
-		return 0;
-	return annex_refuse(ctrl, -EPERM, "its IOMMU group's type must be DMA: use annex bind");
-}
-
-bool annex_ctrl_is_coherent(struct annex_ctrl *ctrl, dma_addr_t addr)
-{
-	if (!ctrl->iommu)
-		return !dma_need_sync(&ctrl->pdev->dev, addr);
-	/* Only untrusted devices get bounce buffers, for memory that does not fill a page. */
-	return !ctrl->pdev->untrusted && dev_is_dma_coherent(&ctrl->pdev->dev);
-}
-
-int annex_ctrl_refuse_incoherent(struct annex_ctrl *ctrl)
-{
-	return annex_refuse(ctrl, -EOPNOTSUPP, "map: bounced, or not coherent");
-}
 
 /* Unlike annex_ctrl_csts(), also of a controller that is gone. */
 static u32 ctrl_read_csts(struct annex_ctrl *ctrl)

@@ -18,6 +18,7 @@
 #include "call.h"
 #include "admin.h"
 #include "cmb.h"
+#include "space.h"
 
 #define ANNEX_PAGE 4096u /* page size of the controller: CC.MPS is 0 */
 #define ANNEX_MAX_QUEUES 1024u
@@ -43,13 +44,12 @@ struct annex_count {
 
 /**
  * struct annex_shadow - Shadow doorbells (Doorbell Buffer Config, NVMe Base 2.0 section 5.8).
- * @page: doorbells, and event indices, which the owner and the controller share; NULL if the
- *	controller does not support them.
- * @addr: DMA addresses of @page.
+ * @area: doorbells, and event indices, which the owner and the controller share.
+ * @on: the controller supports them.
  */
 struct annex_shadow {
-	struct page *page[2];
-	dma_addr_t addr[2];
+	struct annex_area area[2];
+	bool on;
 };
 
 /**
@@ -100,7 +100,7 @@ struct annex_sriov {
  * @queues: number of I/O queue pairs that the controller grants.
  * @vectors: number of interrupt vectors; the first is the admin queue's.
  * @max_transfer: as in struct annex_ioc_info.
- * @iommu: the controller is in a translating IOMMU domain.
+ * @space: its device addresses.
  * @resets: number of times that queue pairs were lost.
  * @admin: admin queue.
  * @shadow: shadow doorbells.
@@ -130,7 +130,7 @@ struct annex_ctrl {
 	u32 queues;
 	u32 vectors;
 	u32 max_transfer;
-	bool iommu;
+	struct annex_space space;
 	u32 resets;
 	struct annex_admin admin;
 	struct annex_shadow shadow;
@@ -142,7 +142,16 @@ struct annex_ctrl {
 };
 
 /* annex_ctrl_lock() - Take @lock, once the PCI core is not resetting the controller. */
-void annex_ctrl_lock(struct annex_ctrl *ctrl);
+static inline void annex_ctrl_lock(struct annex_ctrl *ctrl)
+{
+	mutex_lock(&ctrl->lock);
+	while (ctrl->paused) {
+		mutex_unlock(&ctrl->lock);
+		wait_event(ctrl->wait, !READ_ONCE(ctrl->paused));
+		mutex_lock(&ctrl->lock);
+	}
+}
+
 /* annex_ctrl_start() - Bring a controller up after probe. 0 or a negative errno. */
 int annex_ctrl_start(struct annex_ctrl *ctrl);
 /* annex_ctrl_stop() - Stop all accesses to memory. The controller is gone afterwards. */
@@ -168,37 +177,11 @@ static inline u32 annex_ctrl_csts(struct annex_ctrl *ctrl)
 }
 
 /*
- * annex_ctrl_alone() - Check that no other device shares its IOMMU group: an owner could reach the
- * memory of a device in the same domain. -EPERM, with a line.
- */
-int annex_ctrl_alone(struct annex_ctrl *ctrl);
-/*
- * annex_ctrl_direct() - Check that firmware demands no direct mapping (IOMMU_RESV_DIRECT, as of an
- * RMRR), which the controller could reach without the owner mapping it. The default domain, which
- * the module uses, has relaxable ones, too. -EPERM, with a line; -ENOMEM.
- */
-int annex_ctrl_direct(struct annex_ctrl *ctrl);
-/*
- * annex_ctrl_domain() - Check that the IOMMU domain, if there is one, gives access to mapped memory
- * only. -EPERM, with a line: an identity domain, or one with lazy invalidation.
- */
-int annex_ctrl_domain(struct annex_ctrl *ctrl);
-
-/*
  * annex_ctrl_namespace() - Check the data of annex_admin_identify() for a namespace, which may be
  * inactive. -EOPNOTSUPP, with a line: metadata other than protection information of 8 bytes, or
  * blocks of less than 512 bytes or more than 16 KiB.
  */
 int annex_ctrl_namespace(struct annex_ctrl *ctrl, u32 nsid);
-
-/*
- * annex_ctrl_is_coherent() - Whether the controller and the CPU access the memory at @addr
- * coherently. Both poll queues, so neither bounce buffers nor incoherent caches would work.
- */
-bool annex_ctrl_is_coherent(struct annex_ctrl *ctrl, dma_addr_t addr);
-
-/* annex_ctrl_refuse_incoherent() - Refuse an incoherent mapping: -EOPNOTSUPP, with a line. */
-int annex_ctrl_refuse_incoherent(struct annex_ctrl *ctrl);
 
 /* annex_shadow_init() - Allocate the pages, if @supported. 0 or -ENOMEM. */
 int annex_shadow_init(struct annex_ctrl *ctrl, bool supported);

@@ -142,7 +142,11 @@ static int driver_enable_pci(struct annex_ctrl *ctrl)
 		ctrl->bar = pci_iomap(pdev, 0, 0);
 	if (!ctrl->bar)
 		goto release;
-	return 0;
+	err = annex_space_init(ctrl);
+	if (!err)
+		return 0;
+	pci_iounmap(pdev, ctrl->bar);
+	ctrl->bar = NULL;
 release:
 	pci_release_mem_regions(pdev);
 disable:
@@ -155,6 +159,7 @@ static void driver_disable_pci(struct annex_ctrl *ctrl)
 {
 	struct pci_dev *pdev = ctrl->pdev;
 
+	annex_space_exit(ctrl);
 	pci_iounmap(pdev, ctrl->bar);
 	pci_release_mem_regions(pdev);
 	pci_intx(pdev, 1);
@@ -189,13 +194,7 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ctrl = driver_make(pdev);
 	if (IS_ERR(ctrl))
 		return PTR_ERR(ctrl);
-	err = annex_ctrl_domain(ctrl);
-	if (!err)
-		err = annex_ctrl_alone(ctrl);
-	if (!err)
-		err = annex_ctrl_direct(ctrl);
-	if (!err)
-		err = driver_enable_pci(ctrl);
+	err = driver_enable_pci(ctrl);
 	if (err)
 		goto put;
 	mutex_lock(&ctrl->lock);
@@ -210,7 +209,7 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto vectors;
 	dev_info(&ctrl->dev, "%u queue pairs of %llu entries, %s\n", ctrl->queues,
-		 NVME_CAP_MQES(ctrl->cap) + 1, ctrl->iommu ? "behind an IOMMU" : "no IOMMU");
+		 NVME_CAP_MQES(ctrl->cap) + 1, ctrl->space.domain ? "behind an IOMMU" : "no IOMMU");
 	return 0;
 vectors:
 	if (ctrl->vectors)
@@ -373,5 +372,6 @@ struct pci_driver annex_ctrl_driver = {
 	.shutdown = driver_shutdown,
 	.sriov_configure = annex_sriov_configure,
 	.err_handler = &ctrl_errors,
+	.driver_managed_dma = true,
 	.driver.pm = pm_sleep_ptr(&ctrl_sleep),
 };

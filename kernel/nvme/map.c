@@ -4,7 +4,7 @@
  * against RLIMIT_MEMLOCK.
  */
 #include <linux/dma-buf.h>
-#include <linux/dma-mapping.h>
+#include <linux/scatterlist.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
@@ -47,42 +47,17 @@ static void map_uncharge(struct annex_map *map)
 
 static int map_host_alloc(struct annex_map *map)
 {
-	unsigned long n = map->bytes >> PAGE_SHIFT;
-	void *mem;
+	void *mem = alloc_pages_exact(map->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	int err = mem ? 0 : -ENOMEM;
 
-	map->pages = kvcalloc(n, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
-	if (!map->pages)
-		return -ENOMEM;
-	mem = alloc_pages_exact(map->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
-	if (!mem)
-		return -ENOMEM;
-	map->npages = n;
-	for (unsigned long i = 0; i < map->npages; i++)
-		map->pages[i] = virt_to_page(mem + i * PAGE_SIZE);
-	return 0;
-}
+	for (u64 at = 0; !err && at < map->bytes; at += PAGE_SIZE) {
+		struct page *page = virt_to_page(mem + at);
 
-static int map_one_seg(struct annex_map *map, u64 addr)
-{
-	map->segs = kzalloc(sizeof(*map->segs), GFP_KERNEL_ACCOUNT);
-	if (!map->segs)
-		return -ENOMEM;
-	map->nsegs = 1;
-	map->segs[0] = (struct annex_ioc_seg){addr, map->bytes};
-	return 0;
-}
-
-static int map_host(struct annex_map *map)
-{
-	struct device *dma = &map->ctrl->pdev->dev;
-
-	map->addr = dma_map_page(dma, map->pages[0], 0, map->bytes, DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dma, map->addr))
-		return -ENOMEM;
-	map->live = true;
-	if (!annex_ctrl_is_coherent(map->ctrl, map->addr))
-		return annex_ctrl_refuse_incoherent(map->ctrl);
-	return map_one_seg(map, map->addr);
+		err = annex_map_add(map, &page, 1, (map->bytes - at) / PAGE_SIZE - 1);
+	}
+	if (err && mem) /* of the first page: the others enlarge its entry */
+		free_pages_exact(mem, map->bytes);
+	return err;
 }
 
 static int map_cmb(struct annex_map *map)
@@ -96,33 +71,55 @@ static int map_cmb(struct annex_map *map)
 	if (err)
 		return annex_refuse(ctrl, err, "map: no 0x%llx bytes of controller memory are free",
 				    map->bytes);
-	map->live = true;
-	return map_one_seg(map, ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE);
+	map->span.segs = kmalloc(sizeof(*map->span.segs), GFP_KERNEL_ACCOUNT);
+	if (!map->span.segs) {
+		annex_cmb_give(ctrl, map->first, map->bytes / ANNEX_PAGE);
+		return -ENOMEM;
+	}
+	map->span.nsegs = 1;
+	map->span.segs[0].addr = ctrl->cmb.bus + (u64)map->first * ANNEX_PAGE;
+	map->span.segs[0].bytes = map->bytes;
+	return 0;
+}
+
+static int map_pages(struct annex_map *map, u64 like)
+{
+	return annex_space_map(map->ctrl, &map->table.sgt, map->bytes, like, &map->span);
 }
 
 void annex_map_unmap(struct annex_map *map)
 {
 	struct annex_ctrl *ctrl = map->ctrl;
 
+	if (map->span.segs && map->id) /* without an identifier it was never counted in @maps */
+		atomic64_inc(&ctrl->count.unmaps);
 	switch (map->kind) {
 	case ANNEX_MAP_USER:
-		annex_pin_unmap(map);
-		break;
 	case ANNEX_MAP_HOST:
-		if (map->live)
-			dma_unmap_page(&ctrl->pdev->dev, map->addr, map->bytes, DMA_BIDIRECTIONAL);
+		annex_space_unmap(ctrl, &map->table.sgt, &map->span);
 		break;
 	case ANNEX_MAP_CMB:
-		if (map->live)
+		if (map->span.segs)
 			annex_cmb_give(ctrl, map->first, map->bytes / ANNEX_PAGE);
+		kfree(map->span.segs);
+		map->span = (struct annex_span){};
 		break;
 	case ANNEX_MAP_DMABUF:
 		annex_peer_unmap(map);
 		break;
 	}
-	if (map->live && map->id) /* without an identifier it was never counted in @maps */
-		atomic64_inc(&ctrl->count.unmaps);
-	map->live = false;
+}
+
+/* The owner may still have some of the pages mapped. */
+static void map_host_free(struct annex_map *map)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(&map->table.sgt, sg, i) {
+		for (unsigned int at = 0; at < sg->length; at += PAGE_SIZE)
+			put_page(sg_page(sg) + (at >> PAGE_SHIFT));
+	}
 }
 
 /* Free the pages and their charge, without the lock. */
@@ -133,11 +130,9 @@ static void map_free(struct annex_map *map)
 	else if (map->kind == ANNEX_MAP_DMABUF)
 		cancel_work_sync(&map->moved); /* the work takes the controller's lock */
 	else if (map->kind == ANNEX_MAP_HOST)
-		for (unsigned long i = 0; i < map->npages; i++)
-			put_page(map->pages[i]); /* the owner may still have some of them mapped */
+		map_host_free(map);
 	map_uncharge(map);
-	kvfree(map->pages);
-	kvfree(map->segs);
+	sg_free_append_table(&map->table);
 	kfree(map);
 }
 
@@ -180,8 +175,8 @@ static int map_publish(struct annex_owner *owner, struct annex_map *map)
 	struct annex_ctrl *ctrl = map->ctrl;
 	int err;
 
-	for (u32 i = 0; map->kind != ANNEX_MAP_CMB && i < map->nsegs; i++)
-		if (annex_cmb_overlaps(ctrl, map->segs[i].addr, map->segs[i].bytes))
+	for (u32 i = 0; map->kind != ANNEX_MAP_CMB && i < map->span.nsegs; i++)
+		if (annex_cmb_overlaps(ctrl, map->span.segs[i].addr, map->span.segs[i].bytes))
 			return annex_refuse(ctrl, -EADDRINUSE, "map: address of its own memory");
 	down_write(&ctrl->view);
 	/* Cyclic: page tables may still have pages of an identifier that was freed recently. */
@@ -210,16 +205,16 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
 	u32 room = args->nsegs;
-	int err = ctrl->gone ? -ENODEV : annex_ctrl_domain(ctrl);
+	int err = -EINVAL;
 
-	if (err)
-		return err;
+	if (ctrl->gone)
+		return -ENODEV;
 	switch (map->kind) {
 	case ANNEX_MAP_USER:
-		err = annex_pin_map(map);
+		err = map_pages(map, args->addr);
 		break;
 	case ANNEX_MAP_HOST:
-		err = map_host(map);
+		err = map_pages(map, sg_phys(map->table.sgt.sgl));
 		break;
 	case ANNEX_MAP_CMB:
 		err = map_cmb(map);
@@ -228,11 +223,12 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 		err = map_peer(map, args->fd);
 		break;
 	}
-	args->nsegs = map->nsegs;
-	if (!err && map->nsegs > room)
+	map->used = !err;
+	args->nsegs = map->span.nsegs;
+	if (!err && map->span.nsegs > room)
 		err = -ENOSPC;
 	if (!err) {
-		*segs = kvmalloc_array(map->nsegs, sizeof(**segs), GFP_KERNEL_ACCOUNT);
+		*segs = kvmalloc_array(map->span.nsegs, sizeof(**segs), GFP_KERNEL_ACCOUNT);
 		err = *segs ? map_publish(owner, map) : -ENOMEM;
 	}
 	if (err) {
@@ -240,7 +236,7 @@ static int map_locked(struct annex_owner *owner, struct annex_map *map, struct a
 		annex_map_unmap(map);
 		return err;
 	}
-	memcpy(*segs, map->segs, map->nsegs * sizeof(**segs));
+	memcpy(*segs, map->span.segs, map->span.nsegs * sizeof(**segs));
 	args->id = map->id;
 	return 0;
 }
@@ -275,12 +271,6 @@ int annex_map_create(struct annex_owner *owner, struct annex_ioc_map *args,
 	return err;
 }
 
-/* Whether late commands fail after an unmap; the type of the domain can change under a driver. */
-static bool map_strict(struct annex_ctrl *ctrl)
-{
-	return !annex_ctrl_domain(ctrl) && ctrl->iommu;
-}
-
 int annex_map_remove(struct annex_owner *owner, u32 id)
 {
 	struct annex_ctrl *ctrl = owner->ctrl;
@@ -295,8 +285,8 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		err = annex_refuse(ctrl, -ENOENT, "unmap: no mapping %u", id);
 	else if (map->users)
 		err = annex_refuse(ctrl, -EBUSY, "unmap: a queue lies in mapping %u", id);
-	else if (!map_strict(ctrl) && !xa_empty(&owner->queues))
-		err = -EBUSY; /* no line: the caller cannot know the type of the domain */
+	else if (!ctrl->space.domain && !xa_empty(&owner->queues))
+		err = -EBUSY; /* no line: commands in flight could still access the memory */
 	if (!err) {
 		down_write(&ctrl->view);
 		xa_erase(&owner->maps, id);
@@ -342,11 +332,11 @@ int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr
 
 	if (bytes > map->bytes || offset > map->bytes - bytes)
 		return -EINVAL;
-	for (u32 i = 0; i < map->nsegs; at += map->segs[i++].bytes) {
-		if (offset - at >= map->segs[i].bytes)
+	for (u32 i = 0; i < map->span.nsegs; at += map->span.segs[i++].bytes) {
+		if (offset - at >= map->span.segs[i].bytes)
 			continue;
-		*addr = map->segs[i].addr + (offset - at);
-		return bytes <= map->segs[i].bytes - (offset - at) ? 0 : -EOPNOTSUPP;
+		*addr = map->span.segs[i].addr + (offset - at);
+		return bytes <= map->span.segs[i].bytes - (offset - at) ? 0 : -EOPNOTSUPP;
 	}
 	return -EINVAL;
 }

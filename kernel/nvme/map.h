@@ -8,8 +8,10 @@
 
 #include <linux/list.h>
 #include <linux/scatterlist.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
+#include "space.h"
 
 struct annex_ctrl;
 struct annex_owner;
@@ -30,20 +32,16 @@ struct user_struct;
  * @kind: ANNEX_MAP_*.
  * @bytes: size.
  * @users: number of queues in it (the controller's lock).
- * @pages: host pages, of pinned and of new host memory.
- * @npages: number of @pages.
  * @charged: number of pages charged.
- * @sgt: DMA mapping of pinned memory.
+ * @table: pages of pinned and of new host memory.
  * @peer: DMA mapping of a dma-buf.
- * @addr: DMA address of new host memory.
  * @dmabuf: the dma-buf of ANNEX_MAP_DMABUF.
  * @attach: attachment to it.
  * @moved: work that revokes the mapping after its exporter has moved the memory.
  * @offset: first byte in the dma-buf.
  * @first: first page of controller memory.
- * @live: the controller can reach the mapping.
- * @segs: runs of device addresses.
- * @nsegs: number of @segs.
+ * @span: the device addresses, while the controller can access the memory.
+ * @used: the controller could access the memory, and may have written to it.
  */
 struct annex_map {
 	struct list_head list;
@@ -54,19 +52,16 @@ struct annex_map {
 	u32 kind;
 	u64 bytes;
 	unsigned int users;
-	struct page **pages;
-	unsigned long npages, charged;
-	struct sg_table sgt;
+	unsigned long charged;
+	struct sg_append_table table;
 	struct sg_table *peer;
-	dma_addr_t addr;
 	struct dma_buf *dmabuf;
 	struct dma_buf_attachment *attach;
 	struct work_struct moved;
 	u64 offset;
 	u32 first;
-	bool live;
-	struct annex_ioc_seg *segs;
-	u32 nsegs;
+	struct annex_span span;
+	bool used;
 };
 
 /*
@@ -95,10 +90,17 @@ void annex_map_free_all(struct list_head *list);
  */
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr);
 
+/* annex_map_add() - Append @n pages to @map->table, which @left others will follow. */
+static inline int annex_map_add(struct annex_map *map, struct page **pages, unsigned int n,
+				unsigned long left)
+{
+	/* A run has 2 GiB at most, so that a batch may be added to its length. */
+	return sg_alloc_append_table_from_pages(&map->table, pages, n, 0, (u64)n << PAGE_SHIFT,
+						SZ_2G, left, GFP_KERNEL_ACCOUNT);
+}
+
 /* pin.c: user memory. annex_pin() waits for the caller's page faults. */
 int annex_pin(struct annex_map *map, u64 addr);
-int annex_pin_map(struct annex_map *map);
-void annex_pin_unmap(struct annex_map *map);
 void annex_unpin(struct annex_map *map);
 
 /* peer.c: a dma-buf. annex_peer_open() looks it up, annex_peer_map() attaches it. */

@@ -29,7 +29,7 @@ static void owner_revoke(struct work_struct *work)
 	struct annex_ctrl *ctrl = map->ctrl;
 
 	annex_ctrl_lock(ctrl);
-	if (ctrl->owner && map->live && !ctrl->gone) {
+	if (ctrl->owner && map->span.segs && !ctrl->gone) {
 		dev_warn_ratelimited(&ctrl->dev, "a dma-buf was taken away: reset\n");
 		annex_queue_reset(ctrl->owner);
 		annex_map_unmap(map);
@@ -108,21 +108,13 @@ void annex_owner_wake(struct annex_ctrl *ctrl)
 
 static int owner_may_open(struct annex_ctrl *ctrl)
 {
-	bool safe;
-	int err = annex_ctrl_domain(ctrl);
-
-	if (!err)
-		err = annex_ctrl_alone(ctrl);
-	if (!err)
-		err = annex_ctrl_direct(ctrl);
 	/* Without isolated MSI a DMA write can raise interrupts of other devices. */
-	safe = ctrl->iommu && annex_isolated_msi(&ctrl->pdev->dev);
-	if (err || safe)
-		return err;
+	if (ctrl->space.domain && annex_isolated_msi(&ctrl->pdev->dev))
+		return 0;
 	if (!allow_no_iommu || !capable(CAP_SYS_RAWIO))
 		return annex_refuse(ctrl, -EPERM,
 				    "no IOMMU%s: needs allow_no_iommu=1 and CAP_SYS_RAWIO",
-				    ctrl->iommu ? " for interrupts" : "");
+				    ctrl->space.domain ? " for interrupts" : "");
 	if (security_locked_down(LOCKDOWN_PCI_ACCESS))
 		return annex_refuse(ctrl, -EPERM, "no IOMMU, and the kernel is locked down");
 	add_taint(TAINT_USER, LOCKDEP_STILL_OK);
@@ -223,8 +215,8 @@ static long owner_info(void *self, void *arg)
 	*args = (struct annex_ioc_info){
 		.size = sizeof(*args),
 		.abi = ANNEX_ABI,
-		.flags = ctrl->cmb.flags | (ctrl->iommu ? ANNEX_INFO_IOMMU : 0) |
-			 (ctrl->shadow.page[0] ? ANNEX_INFO_SHADOW : 0),
+		.flags = ctrl->cmb.flags | (ctrl->space.domain ? ANNEX_INFO_IOMMU : 0) |
+			 (ctrl->shadow.on ? ANNEX_INFO_SHADOW : 0),
 		.vs = ctrl->vs,
 		.cap = ctrl->cap,
 		.cmb_bytes = (u64)ctrl->cmb.pages * ANNEX_PAGE,

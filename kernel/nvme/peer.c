@@ -56,7 +56,6 @@ static int peer_attach(struct annex_map *map)
 		goto unmap;
 	dma_resv_unlock(map->dmabuf->resv);
 	map->attach = a;
-	map->live = true;
 	return 0;
 unmap:
 	dma_buf_unmap_attachment(a, map->peer, DMA_BIDIRECTIONAL);
@@ -67,38 +66,6 @@ unlock:
 	map->peer = NULL;
 	dma_buf_detach(map->dmabuf, a);
 	return err;
-}
-
-/* Collect the exporter's runs within [offset, offset + bytes). */
-static int peer_read_segs(struct annex_map *map)
-{
-	u64 at = 0, end = map->offset + map->bytes;
-	struct scatterlist *sg;
-	unsigned int i;
-	u32 n = 0;
-
-	map->segs = kvcalloc(map->peer->nents, sizeof(*map->segs), GFP_KERNEL_ACCOUNT);
-	if (!map->segs)
-		return -ENOMEM;
-	for_each_sgtable_dma_sg(map->peer, sg, i) {
-		u64 from = max(at, map->offset), to = min(at + sg_dma_len(sg), end);
-		u64 addr = sg_dma_address(sg) + (from - at);
-
-		at += sg_dma_len(sg);
-		if (from >= to)
-			continue;
-		if (!annex_ctrl_is_coherent(map->ctrl, addr))
-			return annex_ctrl_refuse_incoherent(map->ctrl);
-		if (!IS_ALIGNED(addr | (to - from), ANNEX_PAGE))
-			return annex_refuse(map->ctrl, -EOPNOTSUPP,
-					    "map: the dma-buf is not in pages of 4 KiB");
-		if (n && map->segs[n - 1].addr + map->segs[n - 1].bytes == addr)
-			map->segs[n - 1].bytes += to - from;
-		else
-			map->segs[n++] = (struct annex_ioc_seg){addr, to - from};
-	}
-	map->nsegs = n;
-	return at >= end ? 0 : -EINVAL;
 }
 
 int annex_peer_open(struct annex_map *map, int fd)
@@ -122,12 +89,13 @@ int annex_peer_map(struct annex_map *map)
 
 	if (err)
 		return annex_refuse(map->ctrl, err, "map: the dma-buf cannot be attached");
-	return peer_read_segs(map);
+	return annex_space_map_peer(map->ctrl, map->peer, map->offset, map->bytes, &map->span);
 }
 
 void annex_peer_unmap(struct annex_map *map)
 {
 	if (map->attach) {
+		annex_space_unmap_peer(map->ctrl, &map->span);
 		dma_resv_lock(map->dmabuf->resv, NULL);
 		dma_buf_unmap_attachment(map->attach, map->peer, DMA_BIDIRECTIONAL);
 		dma_buf_unpin(map->attach);

@@ -3,24 +3,22 @@
  * User memory, pinned for as long as the controller may reach it.
  */
 #include <linux/backing-dev.h>
-#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <uapi/annex.h>
+#include "compat.h"
 #include "ctrl.h"
 #include "map.h"
 
-#define BATCH 512ul /* pages a call */
-#define LARGE (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
-/* Only coherent memory is accepted, which needs no sync; so a page may be mapped twice. */
-#define NO_SYNC DMA_ATTR_SKIP_CPU_SYNC
+#define BATCH (PAGE_SIZE / sizeof(struct page *)) /* pages a call: a large page */
 
 /*
  * A file system with writeback write-protects a page while it writes it, and does not expect a
- * device to keep writing to it. Newer kernels refuse such pins themselves; 6.1 does not.
+ * device to keep writing to it. Newer kernels refuse such pins themselves.
  */
 static int pin_may(struct page *page)
 {
+#ifndef ANNEX_HAS_LONG_PINS
 	struct folio *folio = page_folio(page);
 	struct address_space *mapping;
 	bool ok;
@@ -35,6 +33,9 @@ static int pin_may(struct page *page)
 	ok = mapping && !mapping_can_writeback(mapping);
 	folio_unlock(folio);
 	return ok ? 0 : -EOPNOTSUPP;
+#else
+	return 0;
+#endif
 }
 
 /* Whether the kernel refused to pin because the page is of a file with writeback. */
@@ -52,105 +53,75 @@ static bool pin_written_back(u64 addr)
 	return is;
 }
 
-static int pin_refuse(struct annex_map *map, int err, u64 addr)
+static int pin_refuse(struct annex_map *map, int err, u64 at, u64 from)
 {
-	if (err == -EFAULT && pin_written_back(addr))
+	if (err == -EINTR)
+		return err;
+	if (err == -EFAULT && pin_written_back(at))
 		err = -EOPNOTSUPP;
 	if (err == -EOPNOTSUPP)
 		return annex_refuse(map->ctrl, err, "map: pages of a file that is written back");
-	return annex_refuse(map->ctrl, err, "map: cannot pin page %lu of %llu", map->npages,
-			    map->bytes >> PAGE_SHIFT);
+	return annex_refuse(map->ctrl, err, "map: cannot pin page %llu of %llu",
+			    (at - from) >> PAGE_SHIFT, map->bytes >> PAGE_SHIFT);
+}
+
+/* Append the pages of a batch, which are often one large page. */
+static int pin_add(struct annex_map *map, struct page **pages, int n, unsigned long left)
+{
+	int run = 1, err;
+
+	while (run < n && pages[run] == pages[0] + run)
+		run++;
+	if (run < n || page_folio(pages[0]) != page_folio(pages[n - 1]))
+		return annex_map_add(map, pages, n, left);
+	err = annex_map_add(map, pages, 1, left);
+	if (!err)
+		map->table.prv->length += (n - 1) << PAGE_SHIFT;
+	return err;
+}
+
+/* Pin pages up to the end of a large page. Returns their number or an error. */
+static int pin_batch(struct annex_map *map, u64 at, unsigned long left, struct page **pages)
+{
+	unsigned long want = min(left, BATCH - (at >> PAGE_SHIFT) % BATCH);
+	int got = pin_user_pages_fast(at, want, FOLL_WRITE | FOLL_LONGTERM, pages);
+	int err = got ? 0 : -EFAULT;
+
+	if (got < 0)
+		return got;
+	for (int i = 0; !err && i < got; i++)
+		err = pin_may(pages[i]);
+	if (!err)
+		err = pin_add(map, pages, got, left - got);
+	if (err)
+		unpin_user_pages(pages, got);
+	return err ? err : got;
 }
 
 int annex_pin(struct annex_map *map, u64 addr)
 {
-	unsigned long want = map->bytes >> PAGE_SHIFT;
+	struct page **pages = (struct page **)__get_free_page(GFP_KERNEL);
+	u64 at = addr, end = addr + map->bytes;
+	int got = pages ? 0 : -ENOMEM;
 
-	map->pages = kvmalloc_array(want, sizeof(*map->pages), LARGE);
-	if (!map->pages)
-		return -ENOMEM;
-	while (map->npages < want) {
-		u64 at = addr + map->npages * PAGE_SIZE;
-		int got = pin_user_pages_fast(at, min(want - map->npages, BATCH),
-					      FOLL_WRITE | FOLL_LONGTERM, map->pages + map->npages);
-
-		if (got <= 0)
-			return pin_refuse(map, got ? got : -EFAULT, at);
-		map->npages += got;
+	while (got >= 0 && at < end) {
+		got = pin_batch(map, at, (end - at) >> PAGE_SHIFT, pages);
+		if (got > 0)
+			at += (u64)got << PAGE_SHIFT;
 		if (fatal_signal_pending(current))
-			return -EINTR;
+			got = -EINTR;
 		cond_resched();
 	}
-	for (unsigned long i = 0; i < map->npages; i++) {
-		int err = pin_may(map->pages[i]);
-
-		if (err)
-			return pin_refuse(map, err, addr);
-	}
-	return 0;
-}
-
-static int pin_read_segs(struct annex_map *map)
-{
-	struct scatterlist *sg;
-	unsigned int i;
-	u32 n = 0;
-
-	map->segs = kvcalloc(map->sgt.nents, sizeof(*map->segs), LARGE);
-	if (!map->segs)
-		return -ENOMEM;
-	for_each_sgtable_dma_sg(&map->sgt, sg, i) {
-		u64 addr = sg_dma_address(sg), bytes = sg_dma_len(sg);
-
-		if (!annex_ctrl_is_coherent(map->ctrl, addr))
-			return annex_ctrl_refuse_incoherent(map->ctrl);
-		if (n && map->segs[n - 1].addr + map->segs[n - 1].bytes == addr)
-			map->segs[n - 1].bytes += bytes;
-		else
-			map->segs[n++] = (struct annex_ioc_seg){addr, bytes};
-	}
-	map->nsegs = n;
-	return 0;
-}
-
-/* A mapping that needs bounce buffers can fail because they are too small. */
-static int pin_unmappable(struct annex_map *map, int err)
-{
-	if (dma_max_mapping_size(&map->ctrl->pdev->dev) == SIZE_MAX)
-		return err;
-	return annex_ctrl_refuse_incoherent(map->ctrl);
-}
-
-int annex_pin_map(struct annex_map *map)
-{
-	struct device *dma = &map->ctrl->pdev->dev;
-	int err;
-
-	err = sg_alloc_table_from_pages_segment(&map->sgt, map->pages, map->npages, 0, map->bytes,
-						dma_get_max_seg_size(dma), GFP_KERNEL_ACCOUNT);
-	if (err)
-		return err;
-	err = dma_map_sgtable(dma, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
-	if (err) {
-		sg_free_table(&map->sgt);
-		return pin_unmappable(map, err);
-	}
-	map->live = true;
-	return pin_read_segs(map);
-}
-
-void annex_pin_unmap(struct annex_map *map)
-{
-	if (!map->live)
-		return;
-	/* A strict domain has invalidated the addresses when this returns. */
-	dma_unmap_sgtable(&map->ctrl->pdev->dev, &map->sgt, DMA_BIDIRECTIONAL, NO_SYNC);
-	sg_free_table(&map->sgt);
+	free_page((unsigned long)pages);
+	return got < 0 ? pin_refuse(map, got, at, addr) : 0;
 }
 
 void annex_unpin(struct annex_map *map)
 {
-	/* Without @segs the controller never reached the pages: do not make a file dirty. */
-	if (map->npages)
-		unpin_user_pages_dirty_lock(map->pages, map->npages, map->segs);
+	struct scatterlist *sg;
+	unsigned int i;
+
+	/* If the controller never reached the pages: do not make a file dirty. */
+	for_each_sgtable_sg(&map->table.sgt, sg, i)
+		unpin_user_page_range_dirty_lock(sg_page(sg), sg->length >> PAGE_SHIFT, map->used);
 }

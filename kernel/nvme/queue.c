@@ -90,7 +90,7 @@ static int queue_place(struct annex_owner *owner, u32 id, u64 offset, u64 bytes,
 	struct annex_map *m = xa_load(&owner->maps, id);
 	int err;
 
-	if (!m || !m->live)
+	if (!m || !m->span.segs)
 		return annex_refuse(ctrl, -ENOENT, "queue: no mapping %u", id);
 	if (!IS_ALIGNED(offset, ANNEX_PAGE))
 		return annex_refuse(ctrl, -EINVAL, "queue: offset 0x%llx is not aligned", offset);
@@ -202,11 +202,8 @@ static int queue_create_both(struct annex_owner *owner, const struct annex_queue
 static int queue_prepare(struct annex_owner *owner, struct annex_queue *q,
 			 const struct annex_ioc_queue *args)
 {
-	int err = annex_ctrl_domain(owner->ctrl);
+	int err = queue_check(owner, q, args);
 
-	if (err)
-		return err;
-	err = queue_check(owner, q, args);
 	if (err)
 		return err;
 	err = queue_place(owner, args->sq_map, args->sq_offset, queue_sq_bytes(q),

@@ -77,7 +77,7 @@ static unsigned long view_find_pfn(struct annex_ctrl *ctrl, struct annex_owner *
 	if (!ctrl->open)
 		return page_to_pfn(ctrl->dummy);
 	if (thing && thing < FIRST_NEW)
-		return page_to_pfn(ctrl->shadow.page[thing - 1]);
+		return virt_to_phys(ctrl->shadow.area[thing - 1].at) >> PAGE_SHIFT;
 	if (!thing)
 		return ((pci_resource_start(ctrl->pdev, 0) + NVME_REG_DBS) >> PAGE_SHIFT) + page;
 	map = xa_load(&owner->maps, thing - FIRST_NEW);
@@ -130,10 +130,16 @@ static int view_map_cmb(struct vm_area_struct *vma)
 	return view_map_by_fault(vma);
 }
 
-static int view_map_pages(struct vm_area_struct *vma, struct page **pages, unsigned long n)
+/* A contiguous block of pages, with a reference for each. */
+static int view_map_host(struct vm_area_struct *vma, const struct annex_map *map)
 {
+	struct page *first = sg_page(map->table.sgt.sgl);
+	int err = 0;
+
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
-	return vm_map_pages_zero(vma, pages, n);
+	for (unsigned long i = 0; !err && i < vma_pages(vma); i++)
+		err = vm_insert_page(vma, vma->vm_start + i * PAGE_SIZE, first + i);
+	return err;
 }
 
 static int view_map_new(struct vm_area_struct *vma, struct annex_owner *owner, u32 id)
@@ -144,7 +150,7 @@ static int view_map_new(struct vm_area_struct *vma, struct annex_owner *owner, u
 		return -EINVAL;
 	if (map->kind == ANNEX_MAP_CMB)
 		return view_map_cmb(vma);
-	return map->kind == ANNEX_MAP_HOST ? view_map_pages(vma, map->pages, map->npages) : -EINVAL;
+	return map->kind == ANNEX_MAP_HOST ? view_map_host(vma, map) : -EINVAL;
 }
 
 int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
@@ -169,8 +175,8 @@ int annex_view_mmap(struct file *file, struct vm_area_struct *vma)
 		err = view_map_new(vma, owner, thing - FIRST_NEW);
 	else if (!thing && view_first_page(vma) + vma_pages(vma) <= ctrl->door_bytes >> PAGE_SHIFT)
 		err = view_map_doorbells(vma);
-	else if (thing && thing < FIRST_NEW && ctrl->shadow.page[thing - 1] &&
-		 !view_first_page(vma) && vma_pages(vma) == 1)
+	else if (thing && thing < FIRST_NEW && ctrl->shadow.on && !view_first_page(vma) &&
+		 vma_pages(vma) == 1)
 		err = view_map_by_fault(vma);
 	up_read(&ctrl->view);
 	return err == -EINVAL ? annex_refuse(ctrl, err, "mmap: nothing at offset 0x%llx",

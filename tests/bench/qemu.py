@@ -120,7 +120,20 @@ def large():
                1 if "pipe" in name else None, True)
 
 
+def mapping():
+    """Memory that is mapped for a controller, and unmapped, behind an IOMMU."""
+    for _, name, size, to_map, to_unmap, _ in lines("qemu-map"):
+        where = f"{int(size)} MiB of {PAGES[name]}"
+        figure(f"{where}: map", float(to_map) / 1e3, "ms")
+        figure(f"{where}: unmap", float(to_unmap) / 1e3, "ms")
+
+
+PAGES = {"small": "4 KiB pages", "huge": "transparent huge pages", "hugetlb": "hugetlbfs pages"}
+
 for group in groups:
+    if group == "map":
+        mapping()
+        continue
     if group == "large":
         large()
         continue

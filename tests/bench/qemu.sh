@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 # The module in a guest against the kernel's own driver there, on one controller of one boot, in
 # turns (group nvme), a drive that stays the kernel's against fio on the same passthrough (ng),
-# another guest's drive likewise (nvmf), CXL memory that a controller reads into (hdm), and a range
-# of 64 GiB (large): qemu.sh OUT [GROUP]...
+# another guest's drive likewise (nvmf), memory mapped for a controller (map), CXL memory that a
+# controller reads into (hdm), and a range of 64 GiB (large): qemu.sh OUT [GROUP]...
 # Writes OUT/bench/qemu.json, and prints the same as a table. ROUNDS says how often each (5); KERNEL
 # is 6.1 or 6.12. Data that is wrong ends it. SMOKE=1 asks for the smoke form.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$1
 shift
-[ $# -gt 0 ] || set -- nvme ng nvmf hdm large
+[ $# -gt 0 ] || set -- nvme ng nvmf map hdm large
 kernel=${KERNEL:-6.12}
 rounds=${ROUNDS:-5}
 figures=$out/bench
@@ -41,12 +41,17 @@ for iommu in 0 1; do
 		nvme) boot qemu-iommu$iommu.log -i $iommu bench ;;
 		ng) [ $iommu = 1 ] || boot qemu-ng.log -i 0 benchng ;;
 		nvmf) [ $iommu = 1 ] || PAIR=1 boot qemu-nvmf.log -i 0 benchng ;;
+		# COUNTED: the time is the number of instructions, on a busy machine, too.
+		map) [ $iommu = 0 ] || MEM=2G COUNTED=1 boot qemu-map.log -i 1 benchmap ;;
 		hdm) boot qemu-hdm-iommu$iommu.log -i $iommu -c 1 benchhdm ;;
 		large)
 			[ $iommu = 1 ] || MEM=4G CXL_BYTES=64G COUNTED=1 APPEND=preempt=full \
 				boot qemu-large.log -i 0 -c 1 hdmlarge
 			;;
-		*) echo "bench: there are nvme, ng, nvmf, hdm and large, no $group" >&2; exit 2 ;;
+		*)
+			echo "bench: there are nvme, ng, nvmf, map, hdm and large, no $group" >&2
+			exit 2
+			;;
 		esac
 	done
 done

@@ -291,55 +291,16 @@ unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
 	return bits;
 }
 
-struct iommu_group *iommu_group_get(struct device *dev)
+int annex_space_take(struct annex_space *space, u64 bytes, u64 like, struct iova **iova, u64 *addr)
 {
-	(void)dev;
-	return ctrl_rig.domain.type ? (struct iommu_group *)&ctrl_rig.domain : NULL;
+	(void)space, (void)bytes, (void)like, (void)iova, (void)addr;
+	abort();
 }
 
-void iommu_group_put(struct iommu_group *group)
+void annex_space_give(struct annex_space *space, struct iova *iova)
 {
-	(void)group;
-}
-
-int iommu_get_group_resv_regions(struct iommu_group *group, struct list_head *regions)
-{
-	(void)group;
-	for (u32 i = 0; i < ctrl_rig.nregions; i++) {
-		struct list_head *entry = &ctrl_rig.regions[i].list;
-
-		entry->prev = regions->prev;
-		entry->next = regions;
-		regions->prev->next = entry;
-		regions->prev = entry;
-	}
-	return 0;
-}
-
-void iommu_put_resv_regions(struct device *dev, struct list_head *regions)
-{
-	(void)dev;
-	regions->next = regions->prev = NULL;
-}
-
-int iommu_group_for_each_dev(struct iommu_group *group, void *data,
-			     int (*fn)(struct device *, void *))
-{
-	struct pci_dev bridge = {.hdr_type = PCI_HEADER_TYPE_BRIDGE}, other = {.hdr_type = 0};
-	int err = fn(&ctrl_rig.pdev.dev, data);
-
-	(void)group;
-	if (!err)
-		err = fn(&bridge.dev, data);
-	for (u32 i = 0; !err && i < ctrl_rig.others; i++)
-		err = fn(&other.dev, data);
-	return err;
-}
-
-struct iommu_domain *iommu_get_domain_for_dev(struct device *dev)
-{
-	(void)dev;
-	return ctrl_rig.domain.type ? &ctrl_rig.domain : NULL;
+	(void)space;
+	shim_require(!iova);
 }
 
 void ctrl_make(void)

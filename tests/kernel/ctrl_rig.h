@@ -44,10 +44,6 @@ struct rig_page {
  * @fetched: number of commands fetched.
  * @last: the last of these.
  * @gone: all registers read as ones.
- * @others: further devices of its IOMMU group.
- * @regions: reserved regions of its IOMMU group.
- * @nregions: number of @regions.
- * @domain: IOMMU domain; type 0: no IOMMU.
  * @opened: the view is open.
  * @ended: the view has ended.
  * @page: pages of the module.
@@ -68,10 +64,6 @@ extern struct ctrl_rig {
 	u32 fetched;
 	struct nvme_command last;
 	bool gone;
-	u32 others;
-	struct iommu_resv_region regions[4];
-	u32 nregions;
-	struct iommu_domain domain;
 	bool opened, ended;
 	u32 shutdowns;
 	struct rig_page page[RIG_PAGES];

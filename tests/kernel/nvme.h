@@ -178,15 +178,10 @@ unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
 #define round_down(v, to) ((v) / (to) * (to))
 #define PAGE_ALIGN(v) ALIGN(v, PAGE_SIZE)
 #define PCI_STD_NUM_BARS 6
-#define IOMMU_DOMAIN_DMA 3
 #define pci_bus_address(pdev, n) ((void)(pdev), shim.bar[n].start)
 #define hi_lo_writeq writeq
 #define SZ_1M 0x100000u
 #define ioremap_wc ioremap
-#define IOMMU_RESV_DIRECT 0
-#define IOMMU_RESV_DIRECT_RELAXABLE 1
-#define IOMMU_RESV_RESERVED 2
-#define IOMMU_RESV_MSI 3
 #define dev_warn say_of
 #define dev_notice_ratelimited say_of
 #define dev_is_pci(dev) ((dev)->id >= 0)
@@ -209,24 +204,18 @@ struct rw_semaphore {
 	int unused;
 };
 
-struct iommu_domain {
-	unsigned int type;
-};
-
+/* There is no IOMMU: guests have one. */
+#define IOMMU_READ 1
+#define IOMMU_WRITE 2
+#define IOMMU_CACHE 4
+#define virt_to_phys(at) ((phys_addr_t)(uintptr_t)(at))
+#define annex_iommu_map(domain, addr, phys, n, prot) ((void)(domain), (void)(phys), -ENODEV)
+#define iommu_unmap(domain, addr, n) ((void)(domain))
+struct iommu_domain;
 struct iommu_group;
-struct iommu_group *iommu_group_get(struct device *dev);
-void iommu_group_put(struct iommu_group *group);
-int iommu_group_for_each_dev(struct iommu_group *group, void *data,
-			     int (*fn)(struct device *, void *));
-struct iommu_domain *iommu_get_domain_for_dev(struct device *dev);
-
-struct iommu_resv_region {
-	struct list_head list;
-	size_t length;
-	int type;
+struct iova;
+struct iova_domain {
+	int unused;
 };
-
-int iommu_get_group_resv_regions(struct iommu_group *group, struct list_head *regions);
-void iommu_put_resv_regions(struct device *dev, struct list_head *regions);
 
 #endif

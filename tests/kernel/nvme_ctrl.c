@@ -417,47 +417,6 @@ static void long_times(void)
 	ctrl_over();
 }
 
-static void alone(void)
-{
-	ctrl_make();
-	CU_ASSERT_EQUAL(annex_ctrl_alone(&ctrl_rig.ctrl), 0);
-	CU_ASSERT_EQUAL(annex_ctrl_domain(&ctrl_rig.ctrl), 0);
-	CU_ASSERT_FALSE(ctrl_rig.ctrl.iommu);
-	ctrl_rig.domain.type = IOMMU_DOMAIN_DMA;
-	CU_ASSERT_EQUAL(annex_ctrl_alone(&ctrl_rig.ctrl), 0); /* with its bridge */
-	CU_ASSERT_EQUAL(annex_ctrl_domain(&ctrl_rig.ctrl), 0);
-	CU_ASSERT(ctrl_rig.ctrl.iommu);
-	ctrl_rig.others = 1;
-	CU_ASSERT_EQUAL(annex_ctrl_alone(&ctrl_rig.ctrl), -EPERM);
-	ctrl_rig.domain.type = IOMMU_DOMAIN_DMA + 1;
-	CU_ASSERT_EQUAL(annex_ctrl_domain(&ctrl_rig.ctrl), -EPERM);
-	CU_ASSERT_EQUAL(shim.lines, 2);
-	ctrl_over();
-}
-
-/* A controller can access a direct mapping of firmware without the owner mapping it. */
-static void direct(int type, int err)
-{
-	ctrl_make();
-	CU_ASSERT_EQUAL(annex_ctrl_direct(&ctrl_rig.ctrl), 0); /* no IOMMU */
-	ctrl_rig.domain.type = IOMMU_DOMAIN_DMA;
-	CU_ASSERT_EQUAL(annex_ctrl_direct(&ctrl_rig.ctrl), 0);
-	ctrl_rig.nregions = 2;
-	ctrl_rig.regions[0].type = IOMMU_RESV_MSI;
-	ctrl_rig.regions[1] = (struct iommu_resv_region){.type = type, .length = 0x21000};
-	CU_ASSERT_EQUAL(annex_ctrl_direct(&ctrl_rig.ctrl), err);
-	CU_ASSERT_EQUAL(shim.lines, err ? 1 : 0);
-	ctrl_over();
-}
-
-static void reserved(void)
-{
-	direct(IOMMU_RESV_DIRECT, -EPERM);
-	direct(IOMMU_RESV_DIRECT_RELAXABLE, -EPERM);
-	direct(IOMMU_RESV_RESERVED, 0);
-	direct(IOMMU_RESV_MSI, 0);
-}
-
 static void namespace(u64 blocks, u8 ms, u8 ds, u8 dps, int err)
 {
 	struct nvme_id_ns *id;
@@ -614,5 +573,5 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"unsupported controllers", u
 	   {"removed amid a reset", removed_amid_reset}, {"no mappings", no_mappings},
 	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
 	   {"controller memory beside registers", other_registers}, {"a slow stop", slow_stop},
-	   {"long times", long_times}, {"groups and domains", alone}, {"reserved memory", reserved},
-	   {"namespaces", namespaces}, {"asleep", asleep}, {"hostile controllers", hostile})
+	   {"long times", long_times}, {"namespaces", namespaces}, {"asleep", asleep},
+	   {"hostile controllers", hostile})

@@ -131,8 +131,6 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 	json_object_set_new(one, "changed", json_boolean(changed));
 	json_object_set_new(one, "iommu_group",
 			    d->group < 0 ? json_null() : json_integer(d->group));
-	json_object_set_new(one, "iommu_domain",
-			    d->group < 0 ? json_null() : json_string(d->domain));
 	json_array_append_new(devices, one);
 	if (!changed)
 		out_row(out, d->addr, "is already bound to %s", d->driver);
@@ -144,8 +142,7 @@ static void put_result(struct out *out, json_t *devices, const struct pcidev *d,
 	else if (d->group < 0)
 		out_row(out, d->addr, "bound to %s", d->driver);
 	else
-		out_row(out, d->addr, "bound to %s, IOMMU group %d of type %s", d->driver, d->group,
-			d->domain);
+		out_row(out, d->addr, "bound to %s, IOMMU group %d", d->driver, d->group);
 }
 
 /* Report the changes that were made even if the rest failed. */
@@ -246,16 +243,14 @@ static int command(const struct cli_line *line, int argc, char **argv, bool take
 static const char bind_doc[] =
 	"Hand NVMe controllers to the kernel module annex, so that --device pci:ADDR can use them, "
 	"and CXL memory devices, for --cache-in pci:ADDR. Refused while anything uses a namespace "
-	"or a region of theirs. The IOMMU group of each controller gets a strict domain (type "
-	"DMA). If a step fails, everything is restored."
+	"or a region of theirs. If a step fails, everything is restored."
 	"\vExamples:\n"
 	"  annex bind 0000:00:04.0\n"
 	"  annex bind 00:04.0 0d:00.0 --json";
 
 static const char unbind_doc[] =
-	"Give controllers back to the kernel's nvme driver, and their IOMMU groups the type that "
-	"boot chose; CXL memory devices to its cxl_pci driver. Refused while a program has them "
-	"open, or uses their memory."
+	"Give controllers back to the kernel's nvme driver, and CXL memory devices to its cxl_pci "
+	"driver. Refused while a program has them open, or uses their memory."
 	"\vExamples:\n"
 	"  annex unbind 0000:00:04.0";
 

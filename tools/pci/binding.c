@@ -24,7 +24,6 @@ struct change {
 	char why[256];   /* how the first write that failed did so */
 	char before[40]; /* driver_override at first */
 	bool overridden;
-	bool typed;
 };
 
 static int fail(struct change *c, int err, const char *what)
@@ -86,16 +85,6 @@ static void driver_now(const struct change *c, char *driver, size_t size)
 	sysfs_link(driver, size, "", "sys/bus/pci/devices/%s/driver", c->addr);
 }
 
-static int set_type(struct change *c, int group, const char *type)
-{
-	char path[SYSFS_PATH], what[80];
-
-	c->typed = true;
-	snprintf(what, sizeof(what), "cannot set IOMMU group %d to type %s", group, type);
-	sysfs_path(path, "", "sys/kernel/iommu_groups/%d/type", group);
-	return put(c, path, type, what);
-}
-
 /* Whether a driver takes it shows in its link, not here: only no answer at all is a failure. */
 static int probe(struct change *c)
 {
@@ -118,9 +107,6 @@ static int put_back(struct change *c, const struct change *done, const struct pc
 		err = detach(c, driver);
 	if (!err && done->overridden)
 		err = override(c, done->before);
-	/* To write the type that a group has is no failure, so it need not be known. */
-	if (err != -ETIMEDOUT && done->typed)
-		err = set_type(c, was->group, was->domain);
 	if (err != -ETIMEDOUT && *was->driver)
 		err = probe(c);
 	driver_now(c, driver, sizeof(driver));
@@ -145,50 +131,6 @@ static int give_up(const struct change *c, const struct pcidev *was, int err)
 		       strcmp(was->driver, pcidev_annex(was))
 			       ? ": annex unbind once the kernel answers"
 			       : "");
-}
-
-/* The other functions of a group, with their drivers: they are why its type cannot change. */
-static void neighbours(const struct pcidev *d, char *buf, size_t size)
-{
-	char driver[32];
-	struct sysfs_dir dir;
-	size_t len = 0;
-
-	buf[0] = '\0';
-	sysfs_dir(&dir, "", "sys/kernel/iommu_groups/%d/devices", d->group);
-	for (unsigned int i = 0; i < dir.n && len + 1 < size; i++) {
-		if (!strcmp(dir.name[i], d->addr))
-			continue;
-		sysfs_link(driver, sizeof(driver), "", "sys/bus/pci/devices/%s/driver",
-			   dir.name[i]);
-		len += (size_t)snprintf(buf + len, size - len, "%s%s%s%s%s", len ? ", " : "",
-					dir.name[i], *driver ? " (" : "", driver,
-					*driver ? ")" : "");
-	}
-	sysfs_dir_free(&dir);
-}
-
-/* annex.ko takes no controller in a domain that lets late commands through. Memory sends none. */
-static bool needs_strict(const struct pcidev *d)
-{
-	return d->kind == PCIDEV_NVME && d->group >= 0;
-}
-
-static int make_strict(struct change *c, const struct pcidev *d)
-{
-	char others[120];
-	size_t len;
-	int err;
-
-	if (!needs_strict(d) || !strcmp(d->domain, "DMA"))
-		return 0;
-	err = set_type(c, d->group, "DMA");
-	neighbours(d, others, sizeof(others));
-	len = strlen(c->why);
-	if (err && *others)
-		snprintf(c->why + len, sizeof(c->why) - len,
-			 "; %s share it: boot with iommu.strict=1 and without iommu=pt", others);
-	return err;
 }
 
 /*
@@ -234,16 +176,6 @@ static int claims_take(struct claims *claims, const char *addr, const struct use
 	return 0;
 }
 
-/* On Arm a device comes into its IOMMU group with its first driver, and that may be annex.ko. */
-static int probe_again(struct change *c, struct pcidev *d)
-{
-	int err;
-
-	pcidev_facts("", d);
-	err = make_strict(c, d);
-	return err ? err : probe(c);
-}
-
 static int take(struct pcidev *d, struct claims *claims)
 {
 	struct change c = {.addr = d->addr, .ms = WAIT_MS};
@@ -254,17 +186,11 @@ static int take(struct pcidev *d, struct claims *claims)
 		err = detach(&c, d->driver);
 	claims_drop(claims);
 	if (!err)
-		err = make_strict(&c, d);
-	if (!err)
 		err = override(&c, pcidev_annex(d));
 	if (!err)
 		err = probe(&c);
 	if (!err)
 		driver_now(&c, driver, sizeof(driver));
-	if (!err && !*driver && !*d->driver && d->group < 0) {
-		err = probe_again(&c, d);
-		driver_now(&c, driver, sizeof(driver));
-	}
 	if (!err && strcmp(driver, pcidev_annex(d)) != 0) {
 		snprintf(c.why, sizeof(c.why), "annex.ko did not bind it: see dmesg");
 		err = -EIO;
@@ -292,7 +218,7 @@ int binding_take(struct pcidev *d, const struct users *users)
 
 static int give(struct pcidev *d)
 {
-	struct change c = {.addr = d->addr, .ms = WAIT_MS}, aside = c;
+	struct change c = {.addr = d->addr, .ms = WAIT_MS};
 	char driver[32];
 	int err = remember(&c);
 
@@ -300,9 +226,6 @@ static int give(struct pcidev *d)
 		err = detach(&c, d->driver);
 	if (!err)
 		err = override(&c, "");
-	/* A group that stays strict is slower, and no worse: others in it may keep it so. */
-	if (!err && needs_strict(d) && !strcmp(d->domain, "DMA"))
-		set_type(&aside, d->group, "auto");
 	if (!err)
 		err = probe(&c);
 	if (err)

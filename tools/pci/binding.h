@@ -10,13 +10,13 @@
 #include "users.h"
 
 /*
- * binding_take() - Give @d to annex.ko: off its driver, a controller into a strict IOMMU domain,
- * bound. No other program can begin to use its namespaces meanwhile. On success @d says how it is
- * now; on failure the device is where it was, or the line names the setting that was not restored.
+ * binding_take() - Give @d to annex.ko: off its driver, and bound. No other program can begin
+ * to use its namespaces meanwhile. On success @d says how it is now; on failure the device is where
+ * it was, or the line names the setting that was not restored.
  */
 int binding_take(struct pcidev *d, const struct users *users);
 
-/* binding_return() - The way back: to the kernel's own driver, in the domain that boot chose. */
+/* binding_return() - The way back: to the kernel's own driver. */
 int binding_return(struct pcidev *d);
 
 #endif

@@ -143,31 +143,34 @@ static void check_iommu(struct checks *c)
 	sysfs_dir_free(&groups);
 }
 
-/* Controllers whose group is not strict, and that annex bind could not make so. */
-static void check_strict(struct checks *c, const struct pcidev_list *list)
+/* Whether a function is a bridge, which accesses no memory itself. */
+static bool is_bridge(struct checks *c, const char *addr)
+{
+	char text[16];
+
+	sysfs_text(text, sizeof(text), c->root, "sys/bus/pci/devices/%s/class", addr);
+	return !strncmp(text, "0x0604", 6);
+}
+
+/* Controllers whose IOMMU group annex.ko does not claim: it has other devices. */
+static void check_groups(struct checks *c, const struct pcidev_list *list)
 {
 	struct sysfs_dir members;
 
 	for (unsigned int i = 0; i < list->n; i++) {
 		const struct pcidev *d = &list->dev[i];
 
-		if (d->kind != PCIDEV_NVME || d->group < 0 || !strcmp(d->domain, "DMA"))
+		if (d->kind != PCIDEV_NVME || d->group < 0)
 			continue;
 		sysfs_dir(&members, c->root, "sys/kernel/iommu_groups/%d/devices", d->group);
-		if (members.n > 1) {
-			checks_add(c, "pci:", "strict", CHECK_MISSING,
-				   "%s shares IOMMU group %d, of type %s, with %u more: annex bind "
-				   "may not be able to make it strict",
-				   d->addr, d->group, d->domain, members.n - 1);
-			mend_by_boot(c, "iommu.passthrough=0 iommu.strict=1");
-		}
+		for (unsigned int j = 0; j < members.n; j++)
+			if (strcmp(members.name[j], d->addr) != 0 && !is_bridge(c, members.name[j]))
+				checks_add(c, "pci:", "group", CHECK_MISSING,
+					   "%s shares IOMMU group %d with %s, so annex.ko does not "
+					   "bind it: try another slot",
+					   d->addr, d->group, members.name[j]);
 		sysfs_dir_free(&members);
-		if (c->check[c->n - 1].mend[0] && !strcmp(c->check[c->n - 1].name, "strict"))
-			return;
 	}
-	if (sysfs_is(c->root, "sys/kernel/iommu_groups/0"))
-		checks_add(c, "pci:", "strict", CHECK_OK,
-			   "annex bind gives each controller's group a strict domain");
 }
 
 static int check_controllers(struct checks *c, const struct pcidev_list *list)
@@ -265,7 +268,7 @@ int checks_pci(struct checks *c)
 	check_kernel(c, release);
 	check_module(c, release);
 	check_iommu(c);
-	check_strict(c, &list);
+	check_groups(c, &list);
 	err = check_controllers(c, &list);
 	check_nodes(c);
 	check_health(c, &list);

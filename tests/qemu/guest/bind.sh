@@ -6,12 +6,12 @@
 # limit: 150
 . /test/lib.sh
 
-# The state of the controller: driver, type of its IOMMU group, override.
+# The state of the controller: driver, and override.
 state()
 {
 	cd "/sys/bus/pci/devices/$address" || return 1
 	driver=$(readlink driver)
-	echo "${driver##*/} $(cat iommu_group/type 2>/dev/null) $(cat driver_override)"
+	echo "${driver##*/} $(cat driver_override)"
 	cd "$OLDPWD" || return 1
 }
 
@@ -22,9 +22,7 @@ untouched()
 
 bound()
 {
-	type=
-	! has_iommu "$address" || type=DMA
-	is "$(state)" "annex $type annex" && [ -c "/dev/annex/$address" ]
+	is "$(state)" "annex annex" && [ -c "/dev/annex/$address" ]
 }
 
 with_nvme()

@@ -3,9 +3,6 @@
  * Every call of annex.ko with every field out of range, for ioctl.sh:
  *
  *   ioctl ADDRESS [FILE]      the controller; a file of 16 KiB and more that is written back
- *   ioctl ADDRESS lazy TYPE   the file with the type of its IOMMU group, which becomes a lazy one
- *
- * A line of the result for each, on file 3.
  */
 #define _GNU_SOURCE
 #include "ioctl.h"
@@ -604,31 +601,6 @@ static int not_root(void *arg)
 	return (int)failures;
 }
 
-/* The IOMMU's mode is changed under an owner. */
-static void lazy(const char *type)
-{
-	struct annex_ioc_queue q;
-	uint32_t id;
-	int f = open(type, O_WRONLY | O_CLOEXEC);
-
-	info = (struct annex_ioc_info){.size = sizeof(info), .abi = ANNEX_ABI};
-	call(ANNEX_IOC_INFO, &info);
-	expect(0, map(fresh(ANNEX_MAP_HOST, RINGS), &rings) | map(user(mem, PAGE), &id),
-	       "map: memory");
-	q = queue(1);
-	expect(0, call(ANNEX_IOC_QUEUE_CREATE, &q), "create: a queue pair");
-	if (!expect(6, write(f, "DMA-FQ", 6), "the IOMMU becomes lazy"))
-		return;
-	close(f);
-	no_map(-EPERM, user(mem + PAGE, PAGE), "no more memory");
-	no_queue(-EPERM, queue(2), "no more queues");
-	expect(-EBUSY, unmap(id), "unmap: late commands would not fail");
-	expect(0, destroy(1), "delete: the queue pair");
-	expect(0, unmap(id) | unmap(rings), "unmap: all");
-	close(fd);
-	expect(-EPERM, open_again(), "it does not open");
-}
-
 int main(int argc, char **argv)
 {
 	const char *file = argc > 2 ? argv[2] : NULL;
@@ -640,10 +612,6 @@ int main(int argc, char **argv)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (!expect(1, fd >= 0, "it opens"))
 		return 1;
-	if (argc == 4) {
-		lazy(argv[3]);
-		return failures ? 1 : 0;
-	}
 	before_info();
 	shake_hands();
 	sizes();

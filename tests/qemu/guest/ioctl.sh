@@ -14,6 +14,4 @@ fi
 claim "all calls are answered as they should be" ioctl "$address" ${file:+"$file"}
 claim "data goes to the controller and comes back as it was" place "$uri" any any
 [ -z "$file" ] || rmmod nvme
-type=/sys/bus/pci/devices/$address/iommu_group/type
-[ "$IOMMU" = 0 ] || claim "a lazy IOMMU is not trusted" ioctl "$address" lazy "$type"
 claim "it unloads" rmmod annex
