@@ -209,7 +209,8 @@ struct rw_semaphore {
 #define IOMMU_WRITE 2
 #define IOMMU_CACHE 4
 #define virt_to_phys(at) ((phys_addr_t)(uintptr_t)(at))
-#define annex_iommu_map(domain, addr, phys, n, prot) ((void)(domain), (void)(phys), -ENODEV)
+#define annex_iommu_map(domain, addr, phys, n, prot)                                               \
+	((void)(domain), (void)(phys), (void)(prot), -ENODEV)
 #define iommu_unmap(domain, addr, n) ((void)(domain))
 struct iommu_domain;
 struct iommu_group;
