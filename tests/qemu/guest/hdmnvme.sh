@@ -5,10 +5,10 @@
 # limit: 240
 . /test/lib.sh
 
-# When it is opened, memory of a provider's is tried out, with a page of the process for comparison.
+# When it is opened, memory of a provider is tried out, with a block of the process for comparison.
 pins_nothing()
 {
-	! recorded "annex_map: .* kind=0" | grep "kind=0" | grep -v " bytes=4096 "
+	! recorded "annex_map: .* kind=0" | grep "kind=0" | grep -v " bytes=16384 "
 }
 
 with_hdm
@@ -23,7 +23,7 @@ claim "a controller is bound" annex bind "$address" || exit 1
 record
 claim "its queues and data are in CXL memory" hdm dmabuf "$first" "pci:$address"
 claim "they are reached as a dma-buf" recorded 'annex_map: .* kind=3 .* err=0'
-claim "lists too: but for the page of the trial nothing is pinned" pins_nothing
+claim "lists too: only the block of the trial is pinned" pins_nothing
 claim "vectors are made" vectors
 claim "their sum is written to its disk from caches in CXL memory, and read again" \
 	sum "pci:$address" --cache-in "pci:$first?format=1"
