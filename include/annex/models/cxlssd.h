@@ -254,7 +254,7 @@ int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes,
 
 /**
  * annex_cxlssd_open_dev() - Open an NVMe device (annex/device.h) for an endpoint's blocks.
- * @s: the endpoint, with pages of 512 or 4096 bytes. It must outlive the device.
+ * @s: the endpoint. It must outlive the device.
  * @params: serve= and fault= parameters as of a mem: URI, for example
  *	"serve=thread&fault=delay,us=100"; NULL: none.
  * @opts: the options; NULL means the defaults.
@@ -270,7 +270,7 @@ int annex_cxlssd_trim(struct annex_cxlssd *s, uint64_t at, uint64_t bytes,
  * An endpoint may have several devices. annex_dev_claim() of one device excludes neither the others
  * nor stores.
  *
- * Return: 0; -EINVAL (wrong page size; a parameter, or an option); -E2BIG (@params is longer than a
+ * Return: 0; -EINVAL (a parameter, or an option); -E2BIG (@params is longer than a
  * URI); -ENOMEM.
  */
 int annex_cxlssd_open_dev(struct annex_cxlssd *s, const char *params,
