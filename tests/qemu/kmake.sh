@@ -27,6 +27,7 @@ enter=(chroot)
 mkdir -p "$root/proc/self"
 cat /proc/self/maps >"$root/proc/self/maps"
 rm -rf "$root/annex"
-cp -r "$folder" "$root/annex"
+# With its times: make compares those of objects and sources.
+cp -r --preserve=timestamps "$folder" "$root/annex"
 "${enter[@]}" "$root" /usr/bin/env PATH=/usr/bin make "${args[@]}"
-cp -r "$root/annex/." "$folder/"
+cp -r --preserve=timestamps "$root/annex/." "$folder/"
