@@ -27,7 +27,7 @@ enter=(chroot)
 mkdir -p "$root/proc/self"
 cat /proc/self/maps >"$root/proc/self/maps"
 rm -rf "$root/annex"
-# With its times: make compares those of objects and sources.
+# With its times: make compares the times of objects and sources.
 cp -r --preserve=timestamps "$folder" "$root/annex"
 "${enter[@]}" "$root" /usr/bin/env PATH=/usr/bin make "${args[@]}"
 cp -r --preserve=timestamps "$root/annex/." "$folder/"
