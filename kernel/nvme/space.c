@@ -235,7 +235,7 @@ static bool space_is_coherent(struct annex_ctrl *ctrl, dma_addr_t addr)
 	return ctrl->space.dma || !dma_need_sync(&ctrl->pdev->dev, addr);
 }
 
-/* Collect the runs of [offset, offset + bytes) of what the DMA API has mapped. */
+/* Collect the runs of device addresses of [offset, offset + bytes) of a table that is mapped. */
 static int space_read_segs(struct annex_ctrl *ctrl, struct sg_table *table, u64 offset, u64 bytes,
 			   struct annex_span *span)
 {
