@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints, in group annex. Of controllers, with the name of the controller and the result:
- * annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset. Of CXL memory, with the
- * name of the device, bridge or switch: annex_hdm_range, annex_hdm_map, annex_hdm_commit,
- * annex_hdm_decommit, annex_hdm_poison.
+ * annex_map, annex_unmap, annex_queue, annex_queue_delete, annex_reset; annex_event has no result.
+ * Of CXL memory, with the name of the device, bridge or switch: annex_hdm_range, annex_hdm_map,
+ * annex_hdm_commit, annex_hdm_decommit, annex_hdm_poison.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM annex
@@ -97,6 +97,25 @@ TRACE_EVENT(annex_reset,
 		__entry->err = err;
 	),
 	TP_printk("%s err=%d", __entry->name, __entry->err)
+);
+
+TRACE_EVENT(annex_event,
+	TP_PROTO(struct device *dev, u8 type, u8 info, u8 log),
+	TP_ARGS(dev, type, info, log),
+	TP_STRUCT__entry(
+		__array(char, name, ANNEX_NAME)
+		__field(u8, type)
+		__field(u8, info)
+		__field(u8, log)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev_name(dev), ANNEX_NAME);
+		__entry->type = type;
+		__entry->info = info;
+		__entry->log = log;
+	),
+	TP_printk("%s type=%u info=%u log=%u", __entry->name, __entry->type, __entry->info,
+		  __entry->log)
 );
 
 TRACE_EVENT(annex_hdm_range,

@@ -33,6 +33,7 @@
 #define ANNEX_INFO_CMB_CQ (1u << 3)   /* completion queues, likewise */
 #define ANNEX_INFO_CMB_DATA (1u << 4) /* data of reads and writes, likewise */
 #define ANNEX_INFO_CMB_LIST (1u << 5) /* PRP and SGL lists, likewise */
+#define ANNEX_INFO_EVENTS (1u << 6)   /* the controller reports events to poll() */
 
 /**
  * struct annex_ioc_info - ANNEX_IOC_INFO: the version handshake, and facts.
@@ -212,13 +213,17 @@ struct annex_ioc_abort {
  * @size: in: bytes of this structure.
  * @csts: out: its CSTS register; all ones when it is gone, or cut off by an error.
  * @resets: out: number of resets; a change means that all queue pairs are gone.
- * @rsvd: out: 0.
+ * @unread: out: bit N: an event has named log page N, which this file has not read since.
+ *
+ * A controller with ANNEX_INFO_EVENTS reports events: errors (log page 01h), and new critical
+ * warnings (02h). poll() reports POLLPRI while @unread is not 0; ANNEX_IOC_LOG of a page clears its
+ * bit. A file begins with 0. Events arrive at most ten times a second, and none during a reset.
  */
 struct annex_ioc_state {
 	__u32 size;
 	__u32 csts;
 	__u32 resets;
-	__u32 rsvd;
+	__u32 unread;
 };
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Admin commands, one at a time.
+ * Admin commands, one at a time, beside one Asynchronous Event Request.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -9,6 +9,8 @@
 #define TIMEOUT_US (5 * USEC_PER_SEC)
 #define POLL_US 20
 #define REFUSED 0x03 /* an opcode that is reserved (Base figure 138) */
+#define EVENT_ID 0xfffe
+#define TOOK_EVENT 0x800 /* not a status, which has 11 bits */
 
 int annex_admin_init(struct annex_ctrl *ctrl)
 {
@@ -90,6 +92,8 @@ int annex_admin_begin(struct annex_ctrl *ctrl)
 	a->tail = 0;
 	a->head = 0;
 	a->phase = 1;
+	a->request = false;
+	a->requested = false;
 	a->broken = false;
 	writel((ANNEX_ADMIN_DEPTH - 1) << 16 | (ANNEX_ADMIN_DEPTH - 1), ctrl->bar + NVME_REG_AQA);
 	writel(lower_32_bits(a->sq.addr), ctrl->bar + NVME_REG_ASQ);
@@ -120,7 +124,18 @@ static int admin_look(struct annex_ctrl *ctrl)
 	return csts & NVME_CSTS_CFS || !(csts & NVME_CSTS_RDY) ? -EIO : 0;
 }
 
-/* Take the completion at the head, which must be that of command @id. */
+/* An error status, such as too many requests, ends events until the next reset. */
+static int admin_take_event(struct annex_admin *a, const struct nvme_completion *cqe)
+{
+	a->requested = false;
+	if (!(le16_to_cpu(cqe->status) >> 1)) {
+		a->happened = true;
+		a->event = le32_to_cpu(cqe->result.u32);
+	}
+	return TOOK_EVENT;
+}
+
+/* Take the completion at the head, which must be that of command @id, or an event. */
 static int admin_take(struct annex_ctrl *ctrl, u16 id, u32 *result)
 {
 	struct annex_admin *a = &ctrl->admin;
@@ -133,41 +148,90 @@ static int admin_take(struct annex_ctrl *ctrl, u16 id, u32 *result)
 		a->phase ^= 1;
 	}
 	writel(a->head, ctrl->bar + NVME_REG_DBS + (4u << NVME_CAP_STRIDE(ctrl->cap)));
-	if (cqe.command_id != id || cqe.sq_id)
+	if (a->requested && cqe.command_id == EVENT_ID && !cqe.sq_id)
+		return admin_take_event(a, &cqe);
+	if (!id || cqe.command_id != id || cqe.sq_id)
 		return annex_refuse(ctrl, -EIO, "an admin completion for no command of ours");
 	if (result)
 		*result = le32_to_cpu(cqe.result.u32);
 	return le16_to_cpu(cqe.status) >> 1 & 0x7ff;
 }
 
+static int admin_wait(struct annex_ctrl *ctrl, u32 *result)
+{
+	int got = 0;
+	int err = read_poll_timeout(admin_look, got, got, POLL_US, TIMEOUT_US, false, ctrl);
+
+	if (!err)
+		err = got < 0 ? got : admin_take(ctrl, ctrl->admin.next, result);
+	return err;
+}
+
+static void admin_put(struct annex_admin *a, const struct nvme_command *cmd)
+{
+	admin_fill(admin_slot(a, a->tail), cmd);
+	a->tail = (a->tail + 1) % ANNEX_ADMIN_DEPTH;
+}
+
+static void admin_request_event(struct annex_admin *a)
+{
+	struct nvme_command cmd = {};
+
+	cmd.common.opcode = nvme_admin_async_event;
+	cmd.common.command_id = EVENT_ID;
+	admin_put(a, &cmd);
+	a->request = false;
+	a->requested = true;
+}
+
+/*
+ * The controller fetches commands in order, so the completion of this one proves that it has also
+ * fetched the event request, whose entry is not needed any longer.
+ */
 int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *result)
 {
 	struct annex_admin *a = &ctrl->admin;
-	struct nvme_command *slot = admin_slot(a, a->tail);
-	int got = 0, err;
+	unsigned int first = a->tail;
+	int err;
 
 	lockdep_assert_held(&ctrl->lock);
 	if (a->broken)
 		return -EIO;
-	if (!++a->next) /* unused entries have identifier 0 */
-		++a->next;
+	if (a->request)
+		admin_request_event(a);
+	if (++a->next == EVENT_ID) /* nor 0, which unused entries have */
+		a->next = 1;
 	cmd->common.command_id = a->next;
-	admin_fill(slot, cmd);
+	admin_put(a, cmd);
 	annex_area_give(ctrl, &a->sq);
-	if (++a->tail == ANNEX_ADMIN_DEPTH)
-		a->tail = 0;
-	/* writel() orders the entry before the doorbell. */
+	/* writel() orders the entries before the doorbell. */
 	writel(a->tail, ctrl->bar + NVME_REG_DBS);
-	err = read_poll_timeout(admin_look, got, got, POLL_US, TIMEOUT_US, false, ctrl);
-	if (!err)
-		err = got < 0 ? got : admin_take(ctrl, a->next, result);
-	admin_scrub(slot);
+	err = admin_wait(ctrl, result);
+	if (err == TOOK_EVENT) /* the only one */
+		err = admin_wait(ctrl, result);
+	for (; first != a->tail; first = (first + 1) % ANNEX_ADMIN_DEPTH)
+		admin_scrub(admin_slot(a, first));
 	annex_area_give(ctrl, &a->sq);
 	if (err < 0) {
 		a->broken = true;
 		dev_warn_ratelimited(&ctrl->dev, "admin command 0x%02x: error %d\n",
 				     cmd->common.opcode, err);
 	}
+	return err;
+}
+
+int annex_admin_drain(struct annex_ctrl *ctrl)
+{
+	struct annex_admin *a = &ctrl->admin;
+	int err;
+
+	lockdep_assert_held(&ctrl->lock);
+	do {
+		err = admin_look(ctrl);
+		if (err > 0)
+			err = admin_take(ctrl, 0, NULL);
+	} while (err == TOOK_EVENT); /* once */
+	a->broken = err < 0;
 	return err;
 }
 

@@ -29,12 +29,18 @@ struct nvme_command;
  * @next: identifier of the next command.
  * @phase: phase tag of the next completion.
  * @broken: a completion was unexpected or late; cleared by a reset.
+ * @request: request the next asynchronous event before the next command.
+ * @requested: the controller has an Asynchronous Event Request.
+ * @happened: it has completed one.
+ * @event: dword 0 of that completion.
  */
 struct annex_admin {
 	struct annex_area sq, cq, data;
 	u16 tail, head, next;
 	u8 phase;
 	bool broken;
+	bool request, requested, happened;
+	u32 event;
 };
 
 int annex_admin_init(struct annex_ctrl *ctrl);
@@ -54,6 +60,11 @@ int annex_admin_run(struct annex_ctrl *ctrl, struct nvme_command *cmd, u32 *resu
  * annex_admin_run().
  */
 int annex_admin_read(struct annex_ctrl *ctrl, struct nvme_command *cmd);
+/*
+ * annex_admin_drain() - Take the completion of an event request, if there is one, from a queue that
+ * is not broken. 0; -ENODEV, -EIO as annex_admin_run(), and for any other completion.
+ */
+int annex_admin_drain(struct annex_ctrl *ctrl);
 /* annex_admin_identify() - annex_admin_read() of Identify. */
 int annex_admin_identify(struct annex_ctrl *ctrl, u8 cns, u32 nsid);
 

@@ -101,6 +101,8 @@ long annex_ask_identify(struct annex_owner *owner, struct annex_ioc_identify *ar
 long annex_ask_log(struct annex_owner *owner, struct annex_ioc_log *args)
 {
 	struct nvme_command cmd = {};
+	u32 events;
+	void *data;
 
 	if (!ask_lists(logs, sizeof(logs), args->lid) || args->rsvd)
 		return annex_refuse(owner->ctrl, -EINVAL, "log: page 0x%02x", args->lid);
@@ -114,7 +116,11 @@ long annex_ask_log(struct annex_owner *owner, struct annex_ioc_log *args)
 	cmd.get_log_page.numdl = cpu_to_le16(args->bytes / 4 - 1);
 	cmd.get_log_page.lpol = cpu_to_le32(lower_32_bits(args->offset));
 	cmd.get_log_page.lpou = cpu_to_le32(upper_32_bits(args->offset));
-	return ask_copy(args->data, ask_data(owner, &cmd, &args->status, NULL), args->bytes);
+	events = annex_event_count(owner->ctrl, args->lid); /* the data may lack later ones */
+	data = ask_data(owner, &cmd, &args->status, NULL);
+	if (!IS_ERR(data) && args->lid < ANNEX_EVENT_LOGS)
+		WRITE_ONCE(owner->read[args->lid], events); /* poll() reads it without a lock */
+	return ask_copy(args->data, data, args->bytes);
 }
 
 long annex_ask_feature(struct annex_owner *owner, struct annex_ioc_feature *args)

@@ -13,6 +13,7 @@
 #define SHUTDOWN_MOST (60 * USEC_PER_SEC)
 #define OACS_VIRTUALIZATION BIT(7)
 #define PI_BYTES 8 /* of protection information with a guard of 16 bits */
+#define SMART_WARNINGS GENMASK(4, 0)
 
 /* Unlike annex_ctrl_csts(), also of a controller that is gone. */
 static u32 ctrl_read_csts(struct annex_ctrl *ctrl)
@@ -76,6 +77,21 @@ static int ctrl_enable(struct annex_ctrl *ctrl)
 	return ctrl_set_queues(ctrl);
 }
 
+/* Request events, again after each reset, if there is an interrupt for them. */
+static int ctrl_request_events(struct annex_ctrl *ctrl)
+{
+	struct nvme_command cmd = {};
+
+	if (!ctrl->event.irq)
+		return 0;
+	cmd.features.opcode = nvme_admin_set_features;
+	cmd.features.fid = cpu_to_le32(NVME_FEAT_ASYNC_EVENT);
+	cmd.features.dword11 = cpu_to_le32(SMART_WARNINGS);
+	ctrl->admin.request = true;
+	/* Errors are also reported by a controller that refuses this. */
+	return min(annex_admin_run(ctrl, &cmd, NULL), 0);
+}
+
 /* No access reaches memory after this, even from a controller that does not answer. */
 static void ctrl_silence(struct annex_ctrl *ctrl)
 {
@@ -110,6 +126,8 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 		err = annex_shadow_begin(ctrl);
 	if (!err)
 		err = annex_sriov_begin(ctrl);
+	if (!err)
+		err = ctrl_request_events(ctrl);
 	if (!err) {
 		annex_view_open(ctrl);
 		return 0;
@@ -271,6 +289,9 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	if (err)
 		return err;
 	err = annex_shadow_begin(ctrl);
+	if (err)
+		return err;
+	err = ctrl_request_events(ctrl);
 	if (err)
 		return err;
 	annex_view_open(ctrl);

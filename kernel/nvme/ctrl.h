@@ -18,6 +18,7 @@
 #include "call.h"
 #include "admin.h"
 #include "cmb.h"
+#include "event.h"
 #include "space.h"
 
 #define ANNEX_PAGE 4096u /* page size of the controller: CC.MPS is 0 */
@@ -106,6 +107,7 @@ struct annex_sriov {
  * @shadow: shadow doorbells.
  * @cmb: controller memory.
  * @sriov: its virtual functions.
+ * @event: its asynchronous events.
  * @wait: waiters in poll(), and in annex_ctrl_lock().
  * @owner: the file that was opened for writing, or NULL.
  * @count: counters.
@@ -136,6 +138,7 @@ struct annex_ctrl {
 	struct annex_shadow shadow;
 	struct annex_cmb cmb;
 	struct annex_sriov sriov;
+	struct annex_event event;
 	wait_queue_head_t wait;
 	struct annex_owner *owner;
 	struct annex_count count;

@@ -110,6 +110,7 @@ static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 	mutex_init(&ctrl->lock);
 	init_rwsem(&ctrl->view);
 	init_waitqueue_head(&ctrl->wait);
+	annex_event_init(ctrl);
 	return ctrl;
 }
 
@@ -166,11 +167,21 @@ static void driver_disable_pci(struct annex_ctrl *ctrl)
 	pci_disable_device(pdev);
 }
 
+/* Before the controller is enabled: QEMU's does not use vectors that it gets later. */
 static void driver_take_vectors(struct annex_ctrl *ctrl)
 {
-	int n = pci_alloc_irq_vectors(ctrl->pdev, 2, ctrl->queues + 1, PCI_IRQ_MSIX);
+	int n = pci_alloc_irq_vectors(ctrl->pdev, 2, ANNEX_MAX_QUEUES + 1, PCI_IRQ_MSIX);
 
 	ctrl->vectors = n > 0 ? n : 0; /* without vectors, completions are polled */
+	if (ctrl->vectors)
+		annex_event_open(ctrl);
+}
+
+static void driver_free_vectors(struct annex_ctrl *ctrl)
+{
+	annex_event_close(ctrl);
+	if (ctrl->vectors)
+		pci_free_irq_vectors(ctrl->pdev);
 }
 
 /* driver_override matches devices of any class. */
@@ -197,25 +208,24 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = driver_enable_pci(ctrl);
 	if (err)
 		goto put;
+	driver_take_vectors(ctrl);
 	mutex_lock(&ctrl->lock);
 	err = annex_ctrl_start(ctrl);
+	ctrl->vectors = min(ctrl->vectors, ctrl->queues + 1);
 	mutex_unlock(&ctrl->lock);
 	if (err)
 		goto stop;
-	driver_take_vectors(ctrl);
 	pci_save_state(pdev); /* restored after a bus error */
 	pci_set_drvdata(pdev, ctrl);
 	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
 	if (err)
-		goto vectors;
+		goto stop;
 	dev_info(&ctrl->dev, "%u queue pairs of %llu entries, %s\n", ctrl->queues,
 		 NVME_CAP_MQES(ctrl->cap) + 1, ctrl->space.domain ? "behind an IOMMU" : "no IOMMU");
 	return 0;
-vectors:
-	if (ctrl->vectors)
-		pci_free_irq_vectors(pdev);
 stop:
 	annex_owner_evict(ctrl);
+	driver_free_vectors(ctrl);
 	driver_disable_pci(ctrl);
 	pci_err(pdev, "annex: the controller cannot be used: error %d\n", err);
 put:
@@ -247,8 +257,7 @@ static void driver_remove(struct pci_dev *pdev)
 		driver_restore(ctrl); /* for the next driver */
 	cdev_device_del(&ctrl->cdev, &ctrl->dev);
 	annex_owner_evict(ctrl);
-	if (ctrl->vectors)
-		pci_free_irq_vectors(pdev);
+	driver_free_vectors(ctrl);
 	driver_disable_pci(ctrl);
 	put_device(&ctrl->dev);
 }

@@ -67,21 +67,13 @@ void annex_owner_pause(struct annex_ctrl *ctrl)
 	mutex_unlock(&ctrl->lock);
 }
 
-static void owner_bring_up(struct annex_ctrl *ctrl)
-{
-	if (ctrl->owner)
-		annex_queue_reset(ctrl->owner);
-	else
-		annex_ctrl_reset(ctrl);
-}
-
 void annex_owner_resume(struct annex_ctrl *ctrl)
 {
 	device_lock_assert(&ctrl->pdev->dev);
 	mutex_lock(&ctrl->lock);
 	if (!ctrl->gone)
 		annex_ctrl_wake(ctrl); /* the reset is also a way out of a failed recovery */
-	owner_bring_up(ctrl);
+	annex_queue_bring_up(ctrl);
 	WRITE_ONCE(ctrl->paused, false);
 	mutex_unlock(&ctrl->lock);
 	wake_up_all(&ctrl->wait);
@@ -100,7 +92,7 @@ void annex_owner_wake(struct annex_ctrl *ctrl)
 	mutex_lock(&ctrl->lock);
 	if (!ctrl->gone && ctrl->asleep) {
 		annex_ctrl_wake(ctrl);
-		owner_bring_up(ctrl);
+		annex_queue_bring_up(ctrl);
 	}
 	mutex_unlock(&ctrl->lock);
 	wake_up_all(&ctrl->wait);
@@ -164,6 +156,7 @@ static int owner_open(struct inode *inode, struct file *file)
 		err = owner_claim(ctrl, owner);
 	if (!err) {
 		get_device(&ctrl->dev);
+		memcpy(owner->read, ctrl->event.count, sizeof(owner->read));
 		file->private_data = owner;
 		file->f_mapping = owner->mapping;
 	}
@@ -195,6 +188,19 @@ static int owner_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* A bit for each log page that an event has named, and that this file has not read since. */
+static u32 owner_unread(struct annex_owner *owner)
+{
+	const u32 *count = owner->ctrl->event.count;
+	u32 logs = 0;
+
+	/* poll() has no lock: each change of @count is followed by a wakeup. */
+	for (unsigned int i = 0; i < ANNEX_EVENT_LOGS; i++)
+		if (READ_ONCE(count[i]) != READ_ONCE(owner->read[i]))
+			logs |= BIT(i);
+	return logs;
+}
+
 static __poll_t owner_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct annex_owner *owner = file->private_data;
@@ -202,7 +208,9 @@ static __poll_t owner_poll(struct file *file, struct poll_table_struct *wait)
 	poll_wait(file, &owner->ctrl->wait, wait);
 	if (READ_ONCE(owner->ctrl->gone))
 		return EPOLLHUP | EPOLLERR;
-	return READ_ONCE(owner->ctrl->asleep) ? 0 : EPOLLOUT | EPOLLWRNORM;
+	if (READ_ONCE(owner->ctrl->asleep))
+		return 0;
+	return EPOLLOUT | EPOLLWRNORM | (owner_unread(owner) ? EPOLLPRI : 0);
 }
 
 static long owner_info(void *self, void *arg)
@@ -216,7 +224,8 @@ static long owner_info(void *self, void *arg)
 		.size = sizeof(*args),
 		.abi = ANNEX_ABI,
 		.flags = ctrl->cmb.flags | (ctrl->space.domain ? ANNEX_INFO_IOMMU : 0) |
-			 (ctrl->shadow.on ? ANNEX_INFO_SHADOW : 0),
+			 (ctrl->shadow.on ? ANNEX_INFO_SHADOW : 0) |
+			 (ctrl->admin.requested || ctrl->admin.happened ? ANNEX_INFO_EVENTS : 0),
 		.vs = ctrl->vs,
 		.cap = ctrl->cap,
 		.cmb_bytes = (u64)ctrl->cmb.pages * ANNEX_PAGE,
@@ -300,6 +309,7 @@ static long owner_state(void *self, void *arg)
 	annex_ctrl_lock(ctrl);
 	args->csts = annex_ctrl_csts(ctrl);
 	args->resets = ctrl->resets;
+	args->unread = owner_unread(self);
 	mutex_unlock(&ctrl->lock);
 	return 0;
 }

@@ -17,6 +17,7 @@
  * @maps: mappings by identifier; written under the controller's lock and its view.
  * @queues: queue pairs by identifier (the controller's lock).
  * @next: identifier at which the search for a free one begins.
+ * @read: as @count of struct annex_event, when the file last read that log page.
  * @version_checked: the ABI versions have been compared.
  */
 struct annex_owner {
@@ -24,6 +25,7 @@ struct annex_owner {
 	struct address_space *mapping;
 	struct xarray maps, queues;
 	u32 next;
+	u32 read[ANNEX_EVENT_LOGS];
 	bool version_checked;
 };
 

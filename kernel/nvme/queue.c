@@ -308,6 +308,14 @@ int annex_queue_reset(struct annex_owner *owner)
 	return err;
 }
 
+void annex_queue_bring_up(struct annex_ctrl *ctrl)
+{
+	if (ctrl->owner)
+		annex_queue_reset(ctrl->owner);
+	else
+		annex_ctrl_reset(ctrl);
+}
+
 int annex_queue_reset_after(struct annex_owner *owner, int err)
 {
 	int failed = annex_queue_reset(owner);

@@ -43,6 +43,8 @@ int annex_queue_delete(struct annex_owner *owner, u32 qid);
 int annex_queue_abort(struct annex_owner *owner, struct annex_ioc_abort *args);
 /* annex_queue_reset() - annex_ctrl_reset(), and free all queue pairs. */
 int annex_queue_reset(struct annex_owner *owner);
+/* annex_queue_bring_up() - annex_queue_reset() of the owner, or annex_ctrl_reset() without one. */
+void annex_queue_bring_up(struct annex_ctrl *ctrl);
 /* annex_queue_reset_after() - Reset after an error. Returns that of the reset, or else @err. */
 int annex_queue_reset_after(struct annex_owner *owner, int err);
 /* annex_queue_forget() - Free all queue pairs of an owner, after a reset. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctrl_rig.h"
+#include "queue.h"
 
 struct ctrl_rig ctrl_rig;
 
@@ -27,6 +28,20 @@ static u64 get64(u32 reg)
 int annex_sriov_begin(struct annex_ctrl *ctrl)
 {
 	(void)ctrl;
+	return 0;
+}
+
+/* Nor an owner. */
+void annex_queue_bring_up(struct annex_ctrl *ctrl)
+{
+	annex_ctrl_reset(ctrl);
+}
+
+int ctrl_request_irq(int irq, irqreturn_t (*handler)(int, void *), void *data)
+{
+	shim_require(irq == 1 && shim.vectors && !shim.thread[irq]);
+	shim.thread[irq] = handler;
+	shim.data[irq] = data;
 	return 0;
 }
 
@@ -96,15 +111,20 @@ void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way)
 	page_mapped(addr, way);
 }
 
-/* An owner may have rung the doorbell: any entry that is fetched now must be refused. */
+/*
+ * An owner may have rung the doorbell: any entry that is fetched now must be refused, or be the
+ * other one of an event request and its command.
+ */
 void ctrl_dma_wmb(void)
 {
 	const struct annex_admin *a = &ctrl_rig.ctrl.admin;
 	const struct nvme_command *sq = a->sq.at;
+	int complete = 0;
 
 	ctrl_rig.barriers++;
 	for (u32 i = 0; a->sq.mapped && i < ANNEX_ADMIN_DEPTH; i++)
-		shim_require(sq[i].common.opcode == 0x03);
+		complete += sq[i].common.opcode != 0x03;
+	shim_require(complete <= !!shim.vectors);
 }
 
 /*
@@ -134,9 +154,18 @@ static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe
 			memcpy(data, &ctrl_rig.id, sizeof(ctrl_rig.id));
 		return 0;
 	case nvme_admin_set_features:
+		if (cmd->features.fid == NVME_FEAT_ASYNC_EVENT) {
+			ctrl_rig.enabled = cmd->features.dword11;
+			return 0;
+		}
 		shim_require(cmd->features.fid == NVME_FEAT_NUM_QUEUES);
 		cqe->result.u32 = (ctrl_rig.queues - 1) << 16 | (ctrl_rig.queues - 1);
 		return 0;
+	case nvme_admin_get_log_page:
+		reach(cmd->common.dptr.prp1, (cmd->get_log_page.numdl + 1u) * 4, DMA_FROM_DEVICE);
+		return 0;
+	case nvme_admin_async_event:
+		return 0x105; /* a second request */
 	case nvme_admin_dbbuf:
 		reach(cmd->common.dptr.prp1, PAGE_SIZE, DMA_TO_DEVICE);
 		reach(cmd->common.dptr.prp2, PAGE_SIZE, DMA_FROM_DEVICE);
@@ -156,6 +185,12 @@ static void fetch(void)
 	ctrl_rig.last = sq[ctrl_rig.head];
 	ctrl_rig.head = (u16)((ctrl_rig.head + 1) % entries);
 	ctrl_rig.fetched++;
+	if (ctrl_rig.last.common.opcode == nvme_admin_async_event && !ctrl_rig.requested &&
+	    ctrl_rig.fails != nvme_admin_async_event) {
+		ctrl_rig.requested = true;
+		ctrl_rig.request = ctrl_rig.last.common.command_id;
+		return;
+	}
 	ctrl_rig.next = (struct nvme_completion){.sq_head = ctrl_rig.head,
 						 .command_id = ctrl_rig.last.common.command_id};
 	ctrl_rig.next.status = (u16)(carry_out(&ctrl_rig.last, &ctrl_rig.next) << 1);
@@ -165,6 +200,28 @@ static void fetch(void)
 		return;
 	ctrl_rig.queued = true;
 	ctrl_rig.posts_at = shim.us + ctrl_rig.command_us;
+}
+
+static bool has_report(void)
+{
+	return ctrl_rig.events ? ctrl_rig.requested : ctrl_rig.strays;
+}
+
+/* Complete the request for an event, or post a completion without one. */
+static void report(void)
+{
+	if (ctrl_rig.queued || !has_report())
+		return;
+	if (!ctrl_rig.events)
+		ctrl_rig.strays--;
+	else if (ctrl_rig.events != RIG_STORM)
+		ctrl_rig.events--;
+	ctrl_rig.requested = false;
+	ctrl_rig.next = (struct nvme_completion){.sq_head = ctrl_rig.head,
+						 .result.u32 = ctrl_rig.event,
+						 .command_id = ctrl_rig.request};
+	ctrl_rig.queued = true;
+	ctrl_rig.posts_at = shim.us;
 }
 
 static void post(void)
@@ -186,12 +243,16 @@ static void post(void)
 	at = (u16)((at + 1) % entries);
 	if (!at)
 		ctrl_rig.phase ^= 1;
+	if (shim.thread[1])
+		shim.thread[1](1, shim.data[1]);
 }
 
 static void enable(bool on)
 {
 	ctrl_rig.head = ctrl_rig.tail = 0;
 	ctrl_rig.queued = false;
+	ctrl_rig.requested = false;
+	ctrl_rig.enabled = 0;
 	ctrl_rig.phase = 3;
 	ctrl_rig.ready_at = on ? shim.us + ctrl_rig.ready_us : RIG_NEVER;
 	ctrl_rig.stopped_at = on ? RIG_NEVER : shim.us + ctrl_rig.stop_us;
@@ -213,6 +274,7 @@ static void go_on(void)
 		csts |= NVME_CSTS_SHST_CMPLT;
 	ctrl_set(NVME_REG_CSTS, csts);
 	if ((csts & NVME_CSTS_RDY) && !(csts & NVME_CSTS_CFS)) {
+		report();
 		fetch();
 		if (ctrl_rig.queued && shim.us >= ctrl_rig.posts_at)
 			post();
@@ -328,6 +390,7 @@ void ctrl_make(void)
 	ctrl_rig.ctrl.pdev = &ctrl_rig.pdev;
 	ctrl_rig.ctrl.bar = shim.bar[0].mem;
 	ctrl_rig.ctrl.bar_bytes = RIG_BAR;
+	annex_event_init(&ctrl_rig.ctrl);
 }
 
 int ctrl_start(void)
@@ -338,6 +401,8 @@ int ctrl_start(void)
 	ctrl_set(NVME_REG_CAP, lower_32_bits(ctrl_rig.cap));
 	ctrl_set(NVME_REG_CAP + 4, upper_32_bits(ctrl_rig.cap));
 	mutex_lock(&c->lock);
+	if (shim.vectors)
+		annex_event_open(c);
 	err = annex_ctrl_start(c);
 	mutex_unlock(&c->lock);
 	shim_require(!c->lock.held && (err || ctrl_rig.opened));
@@ -350,6 +415,7 @@ void ctrl_over(void)
 	shim_require(ctrl_rig.ended && !ctrl_rig.opened);
 	shim.master = shim.master && !ctrl_rig.gone; /* a removed controller accesses nothing */
 	annex_ctrl_free(&ctrl_rig.ctrl);
+	annex_event_close(&ctrl_rig.ctrl);
 	for (u32 i = 0; i < RIG_PAGES; i++)
 		shim_require(!ctrl_rig.page[i].at);
 	for (u32 i = 0; i < SHIM_BARS; i++)
@@ -371,10 +437,15 @@ int ctrl_ask(void)
 void ctrl_ring(u32 tail)
 {
 	writel(tail, REG(NVME_REG_DBS));
+	ctrl_go_on();
+}
+
+void ctrl_go_on(void)
+{
 	do {
 		readl(REG(NVME_REG_CSTS));
 		shim.us += ctrl_rig.command_us;
-	} while (ctrl_rig.queued || ctrl_rig.head != ctrl_rig.tail);
+	} while (ctrl_rig.queued || ctrl_rig.head != ctrl_rig.tail || has_report());
 }
 
 int ctrl_reset_it(void)

@@ -13,6 +13,7 @@
 #define RIG_CMB_BAR 2
 #define RIG_NEVER (~0ull)
 #define RIG_PAGES 16
+#define RIG_STORM (~0u)
 /* CMBSZ: @n units of controller memory, for all uses. */
 #define RIG_UNITS(n, unit) ((u32)(n) << NVME_CMBSZ_SZ_SHIFT | (unit) << NVME_CMBSZ_SZU_SHIFT | 31u)
 
@@ -41,6 +42,12 @@ struct rig_page {
  * @status: status of commands with opcode @fails.
  * @fails: opcode of commands that fail; 0: none.
  * @lie: changes a completion before it is posted; returns false to drop it.
+ * @events: events that it has to report; RIG_STORM: there is always another.
+ * @event: dword 0 of their completions.
+ * @strays: completions of requests that are posted without one, after @events.
+ * @requested: it has a request for an event.
+ * @request: identifier of the last one.
+ * @enabled: its feature of asynchronous events.
  * @fetched: number of commands fetched.
  * @last: the last of these.
  * @gone: all registers read as ones.
@@ -61,6 +68,10 @@ extern struct ctrl_rig {
 	u16 status;
 	u8 fails;
 	bool (*lie)(const struct nvme_command *cmd, struct nvme_completion *cqe);
+	u32 events, event, strays;
+	bool requested;
+	u16 request;
+	u32 enabled;
 	u32 fetched;
 	struct nvme_command last;
 	bool gone;
@@ -78,7 +89,7 @@ extern struct ctrl_rig {
 
 /* ctrl_make() - Make a valid controller. */
 void ctrl_make(void);
-/* ctrl_start() - annex_ctrl_start(), as probe calls it. */
+/* ctrl_start() - As probe: annex_ctrl_start(); events, if shim.vectors are set. */
 int ctrl_start(void);
 /* ctrl_over() - annex_ctrl_stop() and annex_ctrl_free(); check that all pages were freed. */
 void ctrl_over(void);
@@ -86,6 +97,8 @@ void ctrl_over(void);
 int ctrl_ask(void);
 /* ctrl_ring() - Ring the doorbell of the admin queue, as an owner could. */
 void ctrl_ring(u32 tail);
+/* ctrl_go_on() - Let the controller fetch and complete all that it can. */
+void ctrl_go_on(void);
 /* ctrl_reset_it() - annex_ctrl_reset(). */
 int ctrl_reset_it(void);
 /* ctrl_set() - Set a register, without the effects of a write. */

@@ -58,12 +58,15 @@
 #define NVME_CMBMSC_CMSE 2ull
 
 #define NVME_FEAT_NUM_QUEUES 7
+#define NVME_FEAT_ASYNC_EVENT 11
 #define NVME_ID_CNS_CTRL 1
 #define NVME_CTRL_OACS_DBBUF_SUPP (1u << 8)
 
 enum {
+	nvme_admin_get_log_page = 0x02,
 	nvme_admin_identify = 0x06,
 	nvme_admin_set_features = 0x09,
+	nvme_admin_async_event = 0x0c,
 	nvme_admin_dbbuf = 0x7c,
 };
 
@@ -98,6 +101,14 @@ struct nvme_command {
 			u64 rsvd2[4];
 			u32 fid, dword11;
 		} features;
+		struct {
+			u8 opcode, flags;
+			u16 command_id;
+			u32 nsid;
+			u64 rsvd2[4];
+			u8 lid, lsp;
+			u16 numdl;
+		} get_log_page;
 	};
 };
 
@@ -183,6 +194,12 @@ unsigned long bitmap_find_next_zero_area(unsigned long *map, unsigned long bits,
 #define SZ_1M 0x100000u
 #define ioremap_wc ioremap
 #define dev_warn say_of
+#define cpu_to_le16(v) (v)
+#define trace_annex_event(dev, type, info, log) ((void)(dev), (void)(type), (void)(info))
+#undef pci_irq_vector
+#define pci_irq_vector(pdev, n) ((void)(pdev), (int)(n) + 1)
+#define request_irq(irq, handler, flags, name, to) ctrl_request_irq(irq, handler, to)
+int ctrl_request_irq(int irq, irqreturn_t (*handler)(int, void *), void *data);
 #define dev_notice_ratelimited say_of
 #define dev_is_pci(dev) ((dev)->id >= 0)
 #define to_pci_dev(d) container_of(d, struct pci_dev, dev)
