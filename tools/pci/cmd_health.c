@@ -16,7 +16,7 @@
 
 struct opts {
 	const char *uri;
-	bool json;
+	bool wait, json;
 };
 
 static void put_warnings(struct out *out, const struct smart *s)
@@ -92,11 +92,17 @@ static const char doc[] = "Show the log page SMART of an NVMe controller that is
 			  "controller has warnings."
 			  "\vExamples:\n"
 			  "  annex health pci:0000:01:00.0\n"
+			  "  annex health pci:0000:01:00.0 --wait\n"
 			  "  annex health pci:0000:01:00.0 --json";
 
 int cmd_health(int argc, char **argv)
 {
-	static const struct cli_option options[] = {CLI_JSON(struct opts, json), {0}};
+	static const struct cli_option options[] = {
+		{"wait", 0, NULL, 0, OPT_FLAG(struct opts, wait),
+		 "First wait until the controller reports an error or a new warning"},
+		CLI_JSON(struct opts, json),
+		{0},
+	};
 	static const struct cli_line line = {
 		.options = options,
 		.args = "pci:ADDRESS",
@@ -114,6 +120,8 @@ int cmd_health(int argc, char **argv)
 		err = err_set(-EINVAL, "%s: pci:ADDRESS names a controller (annex list)", o.uri);
 	if (!err)
 		err = pcidev_addr(o.uri + 4, addr);
+	if (!err && o.wait)
+		err = smart_wait(addr);
 	if (!err)
 		err = smart_ask(addr, &s);
 	return err ? err : report(&o, &s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -68,9 +69,8 @@ void smart_parse(const uint8_t page[SMART_BYTES], struct smart *s)
 }
 
 /* A file for reading disturbs no owner. */
-static int open_to_ask(const char *addr)
+static int open_to_ask(const char *addr, struct annex_ioc_info *info)
 {
-	struct annex_ioc_info info = {.size = sizeof(info), .abi = ANNEX_ABI};
 	char path[SYSFS_PATH];
 	int fd, err;
 
@@ -80,25 +80,45 @@ static int open_to_ask(const char *addr)
 		return err_set(-ENOENT, "pci:%s: not bound to annex (annex bind %s)", addr, addr);
 	if (fd < 0)
 		return err_sys("%s", path);
-	if (!ioctl(fd, ANNEX_IOC_INFO, &info))
+	*info = (struct annex_ioc_info){.size = sizeof(*info), .abi = ANNEX_ABI};
+	if (!ioctl(fd, ANNEX_IOC_INFO, info))
 		return fd;
 	err = errno == EPROTONOSUPPORT
 		      ? err_set(-errno, "pci:%s: annex.ko speaks version %u, annex %u", addr,
-				info.abi, ANNEX_ABI)
+				info->abi, ANNEX_ABI)
 		      : err_sys("pci:%s", addr);
 	close(fd);
 	return err;
 }
 
+int smart_wait(const char *addr)
+{
+	struct annex_ioc_info info;
+	struct pollfd p = {.fd = open_to_ask(addr, &info), .events = POLLPRI};
+	int err = 0;
+
+	if (p.fd < 0)
+		return p.fd;
+	if (!(info.flags & ANNEX_INFO_EVENTS))
+		err = err_set(-EOPNOTSUPP, "pci:%s: reports no events", addr);
+	else if (poll(&p, 1, -1) < 0)
+		err = err_sys("pci:%s: poll", addr);
+	else if (p.revents & POLLHUP)
+		err = err_set(-ENODEV, "pci:%s: was removed", addr);
+	close(p.fd);
+	return err;
+}
+
 int smart_ask(const char *addr, struct smart *s)
 {
+	struct annex_ioc_info info;
 	uint8_t page[SMART_BYTES];
 	struct annex_ioc_log log = {.size = sizeof(log),
 				    .lid = LOG_SMART,
 				    .nsid = NSID_ALL,
 				    .bytes = sizeof(page),
 				    .data = (uintptr_t)page};
-	int fd = open_to_ask(addr), err = 0;
+	int fd = open_to_ask(addr, &info), err = 0;
 
 	if (fd < 0)
 		return fd;

@@ -47,6 +47,9 @@ struct smart {
 
 void smart_parse(const uint8_t page[SMART_BYTES], struct smart *s);
 
+/* smart_wait() - Wait for an event of a controller that is bound to annex. As smart_ask(). */
+int smart_wait(const char *addr);
+
 /* smart_ask() - Of a controller that is bound to annex. A negative errno with the line set. */
 int smart_ask(const char *addr, struct smart *s);
 

@@ -10,6 +10,7 @@ with_module
 claim "it cannot interrupt by its line" \
 	is $(($(bytes "/sys/bus/pci/devices/$address/config" 4 u 2) >> 10 & 1)) 1
 claim "it has none to sleep for" refused "no interrupts to sleep for" life check "$uri?wait=sleep"
+claim "nor for events" refused "reports no events" annex health "$uri" --wait
 claim "a pattern is written" life fill "$uri"
 claim "the data is whole" life check "$uri"
 claim "it unloads" rmmod annex
