@@ -49,7 +49,9 @@ def medians(runs, side, size):
     return statistics.median(rates), statistics.median(times)
 
 
-TARGETS = {(0, "4096"): 1.5, (0, "512"): 1.5, (1, "4096"): 2.5, (1, "512"): None}
+FIO = {"fio": "fio io_uring", "fio-hipri": "fio io_uring, polling",
+       "cmd": "fio io_uring_cmd", "cmd-hipri": "fio io_uring_cmd, polling"}
+TARGETS = {(0, "4096"): 1.5, (0, "512"): 1.5, (1, "4096"): 2.0, (1, "512"): None}
 
 
 def nvme(iommu):
@@ -57,15 +59,15 @@ def nvme(iommu):
     boot = read(iommu)
     for size in ("4096", "512"):
         where = f"{size} B" + (", strict virtual IOMMU" if iommu else "")
-        sides = {side: medians(boot, side, size) for side in ("fio", "fio-hipri", "annex")}
-        rate, time = sides["annex"]
-        for side, name in (("fio", "fio io_uring"), ("fio-hipri", "fio io_uring, polling")):
+        rate, time = medians(boot, "annex", size)
+        sides = {side: medians(boot, side, size) for side in FIO}
+        for side, name in FIO.items():
             figure(f"{where}: {name}", sides[side][0] / 1e3, "k/s")
         figure(f"{where}: annex, verified", rate / 1e3, "k/s")
         # The faster setting of fio, and the one that costs less.
-        best = max(sides["fio"][0], sides["fio-hipri"][0])
-        cheap = min(sides["fio"][1], sides["fio-hipri"][1])
-        figure(f"{where}: annex / better fio", rate / best, "x", TARGETS[iommu, size])
+        best = max(rate for rate, _ in sides.values())
+        cheap = min(time for _, time in sides.values())
+        figure(f"{where}: annex / best fio", rate / best, "x", TARGETS[iommu, size])
         figure(f"{where}: time of the processors, annex", time * 1e6, "us")
         figure(f"{where}: time of the processors, cheaper fio", cheap * 1e6, "us")
         figure(f"{where}: annex / cheaper fio", time / cheap, "x", 0.6, True)

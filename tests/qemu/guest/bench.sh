@@ -1,9 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Random reads through the kernel's own driver and through queues of user space, in turns on one
-# controller: tests/bench/qemu.sh asks for it, and reads the lines that begin with "# bench".
-# limit: 900
-# programs: fio
+# Random reads through the kernel's own driver, its block device and its passthrough, and through
+# queues of user space, in turns on one controller. tests/bench/qemu.sh asks for it, and reads the
+# lines that begin with "# bench".
 . /test/lib.sh
 . /test/measure.sh
 
@@ -18,19 +17,29 @@ run_fio()
 {
 	side=$1 size=$2
 	shift 2
-	measure "$side" "$size" fio --name=x --filename="$(disk 0)" --rw=randread --direct=1 \
-		--bs="$size" --ioengine=io_uring --iodepth=64 --time_based=1 --runtime=4 \
-		--norandommap --randrepeat=0 --fixedbufs --registerfiles --gtod_reduce=1 \
-		--minimal "$@"
+	measure "$side" "$size" fio --name=x --rw=randread --bs="$size" "$@" --iodepth=64 \
+		--time_based=1 --runtime=4 --norandommap --randrepeat=0 --fixedbufs \
+		--registerfiles --gtod_reduce=1 --minimal
+}
+
+# run_both SIDE SIZE [OPTION]... - With interrupts, and polling.
+run_both()
+{
+	side=$1 size=$2
+	shift 2
+	claim "$side, $size bytes" run_fio "$side" "$size" "$@" --iodepth_batch=32 \
+		--iodepth_batch_complete_min=32 || return
+	claim "$side polling, $size bytes" run_fio "$side-hipri" "$size" "$@" --hipri \
+		--iodepth_batch=16 --iodepth_batch_complete_min=16
 }
 
 kernel_side()
 {
+	disk=$(disk 0)
 	for size in 4096 512; do
-		claim "fio, $size bytes" run_fio fio $size --iodepth_batch=32 \
-			--iodepth_batch_complete_min=32 || return
-		claim "fio polling, $size bytes" run_fio fio-hipri $size --hipri \
-			--iodepth_batch=16 --iodepth_batch_complete_min=16 || return
+		run_both fio $size --filename="$disk" --direct=1 --ioengine=io_uring || return
+		run_both cmd $size --filename="$(generic "$disk")" --ioengine=io_uring_cmd \
+			--cmd_type=nvme || return
 	done
 	claim "data is right through the kernel's driver" \
 		annex verify "file:$(disk 0)" --read-only --size 64K
