@@ -41,6 +41,7 @@ struct user_struct;
  * @offset: first byte in the dma-buf.
  * @first: first page of controller memory.
  * @span: the device addresses, while the controller can access the memory.
+ * @huge: some of its pages are of hugetlbfs.
  * @used: the controller could access the memory, and may have written to it.
  */
 struct annex_map {
@@ -61,6 +62,7 @@ struct annex_map {
 	u64 offset;
 	u32 first;
 	struct annex_span span;
+	bool huge;
 	bool used;
 };
 

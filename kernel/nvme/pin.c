@@ -11,6 +11,7 @@
 #include "map.h"
 
 #define BATCH (PAGE_SIZE / sizeof(struct page *)) /* pages a call: a large page */
+#define LEAST (SZ_64K >> PAGE_SHIFT) /* pages of the smallest page of hugetlbfs: Arm's */
 
 /*
  * A file system with writeback write-protects a page while it writes it, and does not expect a
@@ -65,37 +66,92 @@ static int pin_refuse(struct annex_map *map, int err, u64 at, u64 from)
 			    (at - from) >> PAGE_SHIFT, map->bytes >> PAGE_SHIFT);
 }
 
-/* Append the pages of a batch, which are often one large page. */
-static int pin_add(struct annex_map *map, struct page **pages, int n, unsigned long left)
+/* Whether a page is of hugetlbfs. Its large pages are mapped whole, and pinned once. */
+static bool pin_is_huge(struct page *page)
 {
-	int run = 1, err;
+	return folio_test_hugetlb(page_folio(page));
+}
 
-	while (run < n && pages[run] == pages[0] + run)
-		run++;
-	if (run < n || page_folio(pages[0]) != page_folio(pages[n - 1]))
-		return annex_map_add(map, pages, n, left);
-	err = annex_map_add(map, pages, 1, left);
+/* Pages from @page to the end of its large page, @most at most. */
+static unsigned long pin_rest(struct page *page, unsigned long most)
+{
+	struct folio *folio = page_folio(page);
+	unsigned long all = folio_nr_pages(folio);
+
+	return min(most, all - folio_page_idx(folio, page));
+}
+
+/* Append @n pages of a large page from *@first on. */
+static int pin_add_run(struct annex_map *map, struct page **first, unsigned long n,
+		       unsigned long left)
+{
+	int err = annex_map_add(map, first, 1, left - n);
+
 	if (!err)
 		map->table.prv->length += (n - 1) << PAGE_SHIFT;
 	return err;
 }
 
+/* Append the rest of a huge page, from *@page on, which is pinned. Returns the number of pages. */
+static int pin_huge(struct annex_map *map, u64 at, unsigned long left, struct page **page)
+{
+	const u64 all = folio_size(page_folio(*page));
+	unsigned long n = pin_rest(*page, left);
+	int err = pin_may(*page);
+
+	if (!err && (at & (all - 1)) != (page_to_phys(*page) & (all - 1)))
+		err = -EFAULT; /* hugetlbfs did not map it */
+	if (!err)
+		err = pin_add_run(map, page, n, left);
+	if (err)
+		unpin_user_page(*page);
+	return err ? err : n;
+}
+
+static bool pin_is_run(struct page **pages, int n)
+{
+	for (int i = 1; i < n; i++)
+		if (pages[i] != pages[0] + i)
+			return false;
+	return page_folio(pages[0]) == page_folio(pages[n - 1]);
+}
+
+/* Append pages up to one of hugetlbfs. Returns their number. */
+static int pin_small(struct annex_map *map, u64 at, unsigned long left, struct page **pages,
+		     int got)
+{
+	const bool run = pin_is_run(pages, got);
+	int n = run ? got : LEAST - (at >> PAGE_SHIFT) % LEAST, err = 0;
+
+	while (n < got && !pin_is_huge(pages[n]))
+		n += LEAST;
+	n = min(n, got);
+	unpin_user_pages(pages + n, got - n);
+	for (int i = 0; !err && i < n; i++)
+		err = pin_may(pages[i]);
+	if (!err)
+		err = run ? pin_add_run(map, pages, n, left)
+			  : annex_map_add(map, pages, n, left - n);
+	if (err)
+		unpin_user_pages(pages, n);
+	return err ? err : n;
+}
+
 /* Pin pages up to the end of a large page. Returns their number or an error. */
 static int pin_batch(struct annex_map *map, u64 at, unsigned long left, struct page **pages)
 {
-	unsigned long want = min(left, BATCH - (at >> PAGE_SHIFT) % BATCH);
+	/* One, where it may be of hugetlbfs. */
+	const bool one = !map->table.prv || pin_is_huge(sg_page(map->table.prv));
+	unsigned long want = one ? 1 : min(left, BATCH - (at >> PAGE_SHIFT) % BATCH);
 	int got = pin_user_pages_fast(at, want, FOLL_WRITE | FOLL_LONGTERM, pages);
-	int err = got ? 0 : -EFAULT;
 
-	if (got < 0)
-		return got;
-	for (int i = 0; !err && i < got; i++)
-		err = pin_may(pages[i]);
-	if (!err)
-		err = pin_add(map, pages, got, left - got);
-	if (err)
-		unpin_user_pages(pages, got);
-	return err ? err : got;
+	if (got <= 0)
+		return got ? got : -EFAULT;
+	if (!pin_is_huge(pages[0]))
+		return pin_small(map, at, left, pages, got);
+	map->huge = true;
+	unpin_user_pages(pages + 1, got - 1);
+	return pin_huge(map, at, left, pages);
 }
 
 int annex_pin(struct annex_map *map, u64 addr)
@@ -116,12 +172,22 @@ int annex_pin(struct annex_map *map, u64 addr)
 	return got < 0 ? pin_refuse(map, got, at, addr) : 0;
 }
 
+/* Unpin a run, or its part in one large page. Returns the number of pages. */
+static unsigned long pin_undo(struct annex_map *map, struct page *page, unsigned long pages)
+{
+	unsigned long n = map->huge ? pin_rest(page, pages) : pages;
+
+	/* If the controller never reached the pages: do not make a file dirty. */
+	unpin_user_page_range_dirty_lock(page, map->huge && pin_is_huge(page) ? 1 : n, map->used);
+	return n;
+}
+
 void annex_unpin(struct annex_map *map)
 {
 	struct scatterlist *sg;
 	unsigned int i;
 
-	/* If the controller never reached the pages: do not make a file dirty. */
 	for_each_sgtable_sg(&map->table.sgt, sg, i)
-		unpin_user_page_range_dirty_lock(sg_page(sg), sg->length >> PAGE_SHIFT, map->used);
+		for (unsigned long at = 0, all = sg->length >> PAGE_SHIFT; at < all;)
+			at += pin_undo(map, sg_page(sg) + at, all - at);
 }
