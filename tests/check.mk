@@ -148,10 +148,10 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-all pytorch-
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all promela-all module-all \
 	cuda-all clang guests-all $(addprefix unit-user/,exec migrate) \
 	$(addprefix thread/unit/,fs ssd) $(filter figures-%,$(benches)) \
-	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-7.2 guests-7.3-all \
-	guests-pair guests-large $(addprefix guests-,$(debug_kernels)) guests-fuzz-7.3-kasan \
-	fuzz analyzer riscv-1000000 plans-100000 arm64-module arm64-unit arm64-suites \
-	arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb \
+	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-6.18 guests-7.2 \
+	guests-7.3-all guests-pair guests-large $(addprefix guests-,$(debug_kernels)) \
+	guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000 plans-100000 arm64-module \
+	arm64-unit arm64-suites arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb \
 	bench-qemu
 gate_product := $(addprefix check/,$(gate_product))
 gate_models := $(addprefix check/,$(gate_models))
@@ -305,6 +305,9 @@ differs := $(differs_most) hdmnvme hostile hdmroom nghold ngunplug
 check/guests-6.1 check/guests-7.3: check/guests-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: $*,1800,$(call guest_inputs,$*),\
 		tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 $(differs_most))
+# A kernel between them.
+check/guests-6.18: built/gcc
+	$(call step,guests: 6.18,3600,,env KERNEL=6.18 NVME=1 tests/qemu/run.sh)
 # And with what differs between emulators.
 check/guests-7.2: built/gcc
 	$(call step,guests: 7.2 on QEMU 11.1,3600,,env QEMU=11.1 CXL_SHAPE=tree \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Builds the module for Debian's kernels, and checks it without running it: run.sh [SERIES]...
-# (default: 6.1 6.12 7.3; arm64 if named). ALL=1 in the environment: also 7.2, DKMS for each kernel
-# whose compiler this Debian has, and a proof that a build without sparse fails.
+# (default: 6.1 6.12 7.3; arm64 if named). ALL=1 in the environment: also 6.18 and 7.2, DKMS for
+# each kernel whose compiler this Debian has, and a proof that a build without sparse fails.
 # BUILD and MAKE come from the Makefile.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -114,7 +114,7 @@ dkms_builds()
 
 series=("$@")
 [ $# -gt 0 ] || series=(6.1 6.12 7.3)
-[ $# -gt 0 ] || [ "${ALL:-0}" != 1 ] || series+=(7.2)
+[ $# -gt 0 ] || [ "${ALL:-0}" != 1 ] || series+=(6.18 7.2)
 claim "make install-module" "$make" --no-print-directory DESTDIR="$root/source" PREFIX=/usr \
 	install-module
 claim "no way round the kernel's exports" no_tricks
@@ -134,8 +134,8 @@ for one in "${series[@]}"; do
 	rm -f "$ko"
 	sparse=(C=2)
 	words='builds with W=1, sparse finds nothing, symbols are exported'
-	if [[ $one == 7.* ]]; then
-		# Debian's headers of it lack scripts/checker-valid.sh.
+	if [[ $one == @(6.18|7.*) ]]; then
+		# Debian's headers lack scripts/checker-valid.sh, and its compiler has no sparse.
 		sparse=() words='builds with W=1, symbols are exported'
 		skip "$one: sparse, which cannot read its headers"
 	fi
@@ -148,7 +148,7 @@ for one in "${series[@]}"; do
 	claim "$one: no device has it loaded" loaded_by_nothing
 	[ "$one" != "${series[0]}" ] ||
 		claim "$one: a kernel that lacks something is refused in a line" refuses_others
-	[[ $one == @(7.*|arm64) ]] || [ "${ALL:-0}" != 1 ] ||
+	[[ $one == @(6.18|7.*|arm64) ]] || [ "${ALL:-0}" != 1 ] ||
 		claim "$one: builds with DKMS" dkms_builds
 done
 claim "checkpatch --strict" tests/module/checkpatch.sh "$build/module/checkpatch"
