@@ -78,6 +78,8 @@ int annex_peer_open(struct annex_map *map, int fd)
 		map->dmabuf = NULL;
 		return annex_refuse(map->ctrl, err, "map: descriptor %d is no dma-buf", fd);
 	}
+	if (!(map->dmabuf->file->f_mode & FMODE_WRITE)) /* the controller may write to any memory */
+		return annex_refuse(map->ctrl, -EACCES, "map: the dma-buf is read-only");
 	if (map->offset + map->bytes > map->dmabuf->size)
 		return annex_refuse(map->ctrl, -EINVAL, "map: beyond the end of the dma-buf");
 	return 0;

@@ -326,11 +326,27 @@ static int make_udmabuf(uint64_t bytes)
 	return got;
 }
 
+/* The controller may write to all that is mapped. */
+static void map_read_only(void)
+{
+	struct dma_heap_allocation_data heap = {.len = PAGE, .fd_flags = O_RDONLY | O_CLOEXEC};
+	int dev = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC);
+
+	if (dev < 0)
+		return; /* not in Debian's 6.1 */
+	expect(0, ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &heap) ? -errno : 0,
+	       "there is a read-only dma-buf");
+	no_map(-EACCES, dmabuf((int)heap.fd, 0, PAGE), "a read-only dma-buf");
+	close((int)heap.fd);
+	close(dev);
+}
+
 static void map_dmabuf(void)
 {
 	int buf;
 	uint32_t id, again;
 
+	map_read_only();
 	if (access("/dev/udmabuf", F_OK))
 		return; /* not in Debian's 6.1 */
 	buf = make_udmabuf(4 * PAGE);
