@@ -38,13 +38,18 @@ static bool ask_lists(const u8 *list, size_t n, u32 id)
 	return id <= U8_MAX && memchr(list, id, n);
 }
 
+static bool ask_is_recovering(const struct annex_ctrl *ctrl, int status)
+{
+	return ctrl->asleep || (status == -ENODEV && annex_ctrl_is_shaky(ctrl));
+}
+
 /* After a command: a file that is not the owner causes no reset, which ends queue pairs. */
 static int ask_result(struct annex_owner *owner, int status, __u32 *told)
 {
 	if (status < 0 && (annex_owner_owns(owner) || !owner->ctrl->owner))
 		return annex_queue_reset_after(owner, status);
 	if (status < 0)
-		return owner->ctrl->asleep ? -EAGAIN : status;
+		return ask_is_recovering(owner->ctrl, status) ? -EAGAIN : status;
 	*told = status;
 	return status ? -EIO : 0;
 }

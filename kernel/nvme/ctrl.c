@@ -132,7 +132,7 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 		annex_view_open(ctrl);
 		return 0;
 	}
-	if (err == -ENODEV && READ_ONCE(ctrl->shaky)) {
+	if (err == -ENODEV && annex_ctrl_is_shaky(ctrl)) {
 		annex_ctrl_sleep(ctrl, false);
 		return -EAGAIN;
 	}

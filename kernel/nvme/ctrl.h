@@ -88,7 +88,8 @@ struct annex_sriov {
  *	annex_ctrl_wake() and a reset.
  * @paused: the PCI core is resetting the controller. Written under @lock.
  * @saved: configuration space as probe has set it, without bus mastering.
- * @shaky: the PCI core recovers from an error that was not fatal, and may reset the device.
+ * @functions: entry in the list of virtual functions (driver.c).
+ * @shaky: jiffies until which the PCI core may reset the device, after an error that was not fatal.
  * @ready_us: longest time in which CSTS.RDY follows CC.EN.
  * @shutdown_us: longest time of a shutdown.
  * @slow_stop: the status must not be read for a while after CC.EN was cleared.
@@ -122,7 +123,9 @@ struct annex_ctrl {
 	bool gone, asleep, paused;
 	struct pci_saved_state *saved;
 	u32 ready_us, shutdown_us;
-	bool slow_stop, shaky;
+	bool slow_stop;
+	struct list_head functions;
+	u64 shaky;
 	void __iomem *bar;
 	resource_size_t bar_bytes;
 	u32 door_bytes;
@@ -153,6 +156,15 @@ static inline void annex_ctrl_lock(struct annex_ctrl *ctrl)
 		wait_event(ctrl->wait, !READ_ONCE(ctrl->paused));
 		mutex_lock(&ctrl->lock);
 	}
+}
+
+/*
+ * annex_ctrl_is_shaky() - Whether the PCI core may be about to reset the device. Either answer is
+ * right while that changes, so nothing is ordered.
+ */
+static inline bool annex_ctrl_is_shaky(const struct annex_ctrl *ctrl)
+{
+	return time_before64(get_jiffies_64(), READ_ONCE(ctrl->shaky));
 }
 
 /* annex_ctrl_start() - Bring a controller up after probe. 0 or a negative errno. */

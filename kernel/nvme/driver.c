@@ -11,6 +11,12 @@
 #include "node.h"
 #include "owner.h"
 
+#define RECOVERY (60 * HZ) /* longest recovery from an error that was not fatal */
+
+/* Virtual functions that are bound, whichever driver the physical function has. */
+static DEFINE_MUTEX(functions_lock);
+static LIST_HEAD(functions); /* of struct annex_ctrl (functions_lock) */
+
 static struct annex_count *driver_count_of(struct device *dev)
 {
 	return &container_of(dev, struct annex_ctrl, dev)->count;
@@ -109,6 +115,7 @@ static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 	ctrl->slow_stop = driver_has(pdev, SLOW_STOP);
 	mutex_init(&ctrl->lock);
 	init_rwsem(&ctrl->view);
+	INIT_LIST_HEAD(&ctrl->functions);
 	init_waitqueue_head(&ctrl->wait);
 	annex_event_init(ctrl);
 	return ctrl;
@@ -184,6 +191,33 @@ static void driver_free_vectors(struct annex_ctrl *ctrl)
 		pci_free_irq_vectors(ctrl->pdev);
 }
 
+/* A virtual function is woken after its physical function, which it needs. */
+static int driver_join(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+
+	if (!pdev->is_virtfn)
+		return 0;
+	if (!device_link_add(&pdev->dev, &pci_physfn(pdev)->dev, DL_FLAG_STATELESS))
+		return -ENOMEM;
+	mutex_lock(&functions_lock);
+	list_add(&ctrl->functions, &functions);
+	mutex_unlock(&functions_lock);
+	return 0;
+}
+
+static void driver_leave(struct annex_ctrl *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+
+	if (list_empty(&ctrl->functions))
+		return;
+	mutex_lock(&functions_lock);
+	list_del_init(&ctrl->functions);
+	mutex_unlock(&functions_lock);
+	device_link_remove(&pdev->dev, &pci_physfn(pdev)->dev);
+}
+
 /* driver_override matches devices of any class. */
 static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
@@ -197,6 +231,10 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (PAGE_SIZE != ANNEX_PAGE) {
 		pci_err(pdev, "annex: needs pages of 4 KiB, to keep doorbells apart\n");
 		return -EOPNOTSUPP;
+	}
+	if (pci_num_vf(pdev)) {
+		pci_err(pdev, "annex: another driver has left virtual functions\n");
+		return -EBUSY;
 	}
 	if (driver_has(pdev, LONG_ENTRIES)) {
 		pci_err(pdev, "annex: its commands have 128 bytes, not 64\n");
@@ -217,13 +255,16 @@ static int driver_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto stop;
 	pci_save_state(pdev); /* restored after a bus error */
 	pci_set_drvdata(pdev, ctrl);
-	err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
+	err = driver_join(ctrl);
+	if (!err)
+		err = cdev_device_add(&ctrl->cdev, &ctrl->dev);
 	if (err)
 		goto stop;
 	dev_info(&ctrl->dev, "%u queue pairs of %llu entries, %s\n", ctrl->queues,
 		 NVME_CAP_MQES(ctrl->cap) + 1, ctrl->space.domain ? "behind an IOMMU" : "no IOMMU");
 	return 0;
 stop:
+	driver_leave(ctrl);
 	annex_owner_evict(ctrl);
 	driver_free_vectors(ctrl);
 	driver_disable_pci(ctrl);
@@ -244,7 +285,7 @@ static void driver_restore(struct annex_ctrl *ctrl)
 	if ((ctrl->asleep || ctrl->gone) && !pci_load_saved_state(pdev, ctrl->saved))
 		pci_restore_state(pdev);
 	pci_save_state(pdev);
-	WRITE_ONCE(ctrl->shaky, false);
+	WRITE_ONCE(ctrl->shaky, 0);
 }
 
 static void driver_remove(struct pci_dev *pdev)
@@ -253,7 +294,8 @@ static void driver_remove(struct pci_dev *pdev)
 
 	if (pci_num_vf(pdev))
 		annex_sriov_configure(pdev, 0);
-	if (ctrl->asleep)
+	driver_leave(ctrl);
+	if ((ctrl->asleep || ctrl->gone) && pci_device_is_present(pdev))
 		driver_restore(ctrl); /* for the next driver */
 	cdev_device_del(&ctrl->cdev, &ctrl->dev);
 	annex_owner_evict(ctrl);
@@ -278,19 +320,19 @@ static void driver_set_function(struct annex_ctrl *ctrl, bool sleep)
 	annex_owner_wake(ctrl);
 }
 
-/* The reset of a physical function also clears the registers of its virtual functions. */
+/*
+ * The reset of a physical function also clears the registers of its virtual functions. Not under
+ * their device locks: whoever resets the whole bus may hold these.
+ */
 static void driver_set_functions(struct pci_dev *pdev, bool sleep)
 {
-	struct pci_dev *vf = NULL;
+	struct annex_ctrl *ctrl;
 
-	while ((vf = pci_get_device(pdev->vendor, PCI_ANY_ID, vf))) {
-		if (!vf->is_virtfn || pci_physfn(vf) != pdev)
-			continue;
-		device_lock(&vf->dev);
-		if (vf->dev.driver == &annex_ctrl_driver.driver)
-			driver_set_function(pci_get_drvdata(vf), sleep);
-		device_unlock(&vf->dev);
-	}
+	mutex_lock(&functions_lock);
+	list_for_each_entry(ctrl, &functions, functions)
+		if (pci_physfn(ctrl->pdev) == pdev)
+			driver_set_function(ctrl, sleep);
+	mutex_unlock(&functions_lock);
 }
 
 static void driver_reset_prepare(struct pci_dev *pdev)
@@ -314,12 +356,14 @@ static pci_ers_result_t driver_error_detected(struct pci_dev *pdev, pci_channel_
 
 	/* The link works, and the error may be another device's: go on. */
 	if (state == pci_channel_io_normal) {
-		WRITE_ONCE(ctrl->shaky, true);
+		WRITE_ONCE(ctrl->shaky, get_jiffies_64() + RECOVERY);
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	}
 	/* Since 6.18 also after an error that was not fatal, if another device has no driver. */
-	if (state == pci_channel_io_perm_failure && pci_device_is_present(pdev))
+	if (state == pci_channel_io_perm_failure && pci_device_is_present(pdev)) {
+		WRITE_ONCE(ctrl->shaky, 0);
 		return PCI_ERS_RESULT_DISCONNECT;
+	}
 	annex_owner_sleep(ctrl, false);
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
@@ -344,7 +388,7 @@ static void driver_recovered(struct pci_dev *pdev)
 
 	if (ctrl->asleep)
 		driver_restore(ctrl);
-	WRITE_ONCE(ctrl->shaky, false);
+	WRITE_ONCE(ctrl->shaky, 0);
 	annex_owner_wake(ctrl);
 }
 

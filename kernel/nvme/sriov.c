@@ -204,8 +204,10 @@ static void sriov_disable(struct annex_ctrl *ctrl)
 
 	pci_disable_sriov(ctrl->pdev);
 	annex_ctrl_lock(ctrl);
-	reset = !ctrl->gone && !ctrl->asleep && v->managed && v->flexible;
-	if (reset) {
+	reset = !ctrl->gone && v->managed && v->flexible;
+	if (reset && ctrl->asleep) {
+		err = -EAGAIN;
+	} else if (reset) {
 		err = sriov_each(ctrl, n, sriov_stop_one);
 		if (!err)
 			err = sriov_keep(ctrl, true);

@@ -101,6 +101,11 @@ static int check_bind(const struct pcidev *d, const struct users *users)
 			       d->addr, d->driver, d->addr, d->driver);
 	if (users->n)
 		return say_busy(d, &users->user[0]);
+	if (sysfs_number(0, "", "sys/bus/pci/devices/%s/sriov_numvfs", d->addr) > 0)
+		return err_set(-EBUSY,
+			       "%s has virtual functions: echo 0 > "
+			       "/sys/bus/pci/devices/%s/sriov_numvfs ends them",
+			       d->addr, d->addr);
 	if (!sysfs_is("", "sys/bus/pci/drivers/%s", pcidev_annex(d)))
 		return err_set(-ENODEV, "the kernel module is not loaded: modprobe annex "
 					"(annex doctor says more)");

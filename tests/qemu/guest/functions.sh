@@ -33,9 +33,45 @@ pairs()
 	dmesg | sed -n "s/.*annex!$1: \\([0-9]*\\) queue pairs.*/\\1/p" | tail -n 1
 }
 
+# bind_directly - As annex bind, without its own checks.
+bind_directly()
+{
+	echo "$address" >/sys/bus/pci/drivers/nvme/unbind
+	echo annex >"$folder/driver_override"
+	echo "$address" >/sys/bus/pci/drivers/annex/bind
+}
+
+refuses_others()
+{
+	! bind_directly 2>/dev/null && dmesg | grep "another driver has left virtual functions"
+}
+
+back_to_nvme()
+{
+	echo >"$folder/driver_override"
+	echo "$address" >/sys/bus/pci/drivers/nvme/bind
+	within 10 disk 0 && functions 0 && rmmod nvme
+}
+
+sleeps()
+{
+	echo devices >/sys/power/pm_test && echo 0 >/sys/module/suspend/parameters/pm_test_delay &&
+		echo mem >/sys/power/state
+}
+
 [ "$VFS" -gt 0 ] || skip "the controller has no virtual functions"
-with_module
+needs_module
+address=$(controllers | head -n 1)
 folder=/sys/bus/pci/devices/$address
+modprobe nvme
+claim "the kernel's driver has the disk" within 10 disk 0
+claim "it makes virtual functions" functions 1
+modprobe annex allow_no_iommu=1
+claim "the tool does not bind it" refused "has virtual functions: echo 0 > " annex bind "$address"
+claim "nor does the module" refuses_others
+claim "they end" back_to_nvme
+rmmod annex
+with_module
 claim "the pattern is written" life fill "$uri"
 start life load "$uri" 3000 term
 claim "an owner reads and verifies" hears 20 loaded
@@ -60,6 +96,10 @@ claim "it has an owner" hears 20 loaded
 claim "beside it, the second has another one" life check "pci:$second"
 claim "the physical function is reset" eval "echo 1 >$folder/reset"
 claim "beside the owner of the first, the second sees the pattern" life check "pci:$second"
+for i in 1 2 3; do
+	claim "the machine sleeps" sleeps
+	claim "the second sees the pattern" life check "pci:$second"
+done
 kill -TERM "$pid"
 claim "the first's owner has recovered" ended 0
 start life load "pci:$second" 3000 gone
