@@ -10,6 +10,9 @@
 
 #define CMB_MOST SZ_1G /* the rest of larger controller memory is not used */
 #define CLEAR_STEP SZ_1M
+#define CAP_PMRS BIT_ULL(56)
+#define PMRMSCL 0xe14
+#define PMRMSCU 0xe18
 
 static u32 cmb_flags_of(u32 cmbsz)
 {
@@ -49,6 +52,16 @@ static bool cmb_has_others(struct annex_ctrl *ctrl, u32 bar, u64 offset, u64 byt
 	       (pending & PCI_MSIX_PBA_OFFSET) + n / 8 + 8 > offset;
 }
 
+/* The persistent memory region is not used. Another driver may have left it enabled. */
+static void cmb_close_pmr(struct annex_ctrl *ctrl)
+{
+	if (!(ctrl->cap & CAP_PMRS))
+		return;
+	writel(0, ctrl->bar + PMRMSCL);
+	writel(0, ctrl->bar + PMRMSCU);
+	writel(0, ctrl->bar + NVME_REG_PMRCTL);
+}
+
 int annex_cmb_init(struct annex_ctrl *ctrl)
 {
 	struct pci_dev *pdev = ctrl->pdev;
@@ -56,6 +69,7 @@ int annex_cmb_init(struct annex_ctrl *ctrl)
 	u64 unit, offset, bytes, end;
 	u32 size, loc, bar;
 
+	cmb_close_pmr(ctrl);
 	if (NVME_CAP_CMBS(ctrl->cap)) /* CMBLOC and CMBSZ read as zero until CRE is set */
 		writel(NVME_CMBMSC_CRE, ctrl->bar + NVME_REG_CMBMSC);
 	size = readl(ctrl->bar + NVME_REG_CMBSZ);

@@ -322,7 +322,7 @@ static void driver_set_function(struct annex_ctrl *ctrl, bool sleep)
 
 /*
  * The reset of a physical function also clears the registers of its virtual functions. Not under
- * their device locks: whoever resets the whole bus may hold these.
+ * their device locks, which a reset of the whole bus holds.
  */
 static void driver_set_functions(struct pci_dev *pdev, bool sleep)
 {

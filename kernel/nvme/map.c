@@ -315,6 +315,7 @@ void annex_map_unmap_all(struct annex_owner *owner, struct list_head *list)
 	list_for_each_entry(map, list, list) {
 		annex_view_forget(owner->ctrl, map);
 		annex_map_unmap(map);
+		cond_resched();
 	}
 }
 
@@ -322,8 +323,10 @@ void annex_map_free_all(struct list_head *list)
 {
 	struct annex_map *map, *next;
 
-	list_for_each_entry_safe(map, next, list, list)
+	list_for_each_entry_safe(map, next, list, list) {
 		map_free(map);
+		cond_resched();
+	}
 }
 
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr)

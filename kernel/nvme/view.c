@@ -39,8 +39,10 @@ static void view_zap(struct annex_ctrl *ctrl)
 	if (!ctrl->owner)
 		return;
 	unmap_mapping_range(ctrl->owner->mapping, 0, ANNEX_MMAP_NEW(0), 1);
-	xa_for_each(&ctrl->owner->maps, id, map)
+	xa_for_each(&ctrl->owner->maps, id, map) {
 		annex_view_forget(ctrl, map);
+		cond_resched();
+	}
 }
 
 void annex_view_open(struct annex_ctrl *ctrl)

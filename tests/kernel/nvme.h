@@ -19,6 +19,7 @@
 #define NVME_REG_CMBSZ 0x3c
 #define NVME_REG_CMBMSC 0x50
 #define NVME_REG_CRTO 0x68
+#define NVME_REG_PMRCTL 0xe04
 #define NVME_REG_DBS 0x1000
 
 #define NVME_CRTO_CRWMT(crto) ((crto)&0xffff)

@@ -372,6 +372,26 @@ static void other_registers(void)
 	CU_ASSERT_EQUAL(beside(0, 1, 0 | bar, 0x1000 | bar), 0);    /* the doorbells */
 }
 
+/* A persistent memory region that the last driver has left enabled is disabled. */
+static void persistent_memory(void)
+{
+	ctrl_make();
+	ctrl_rig.cap |= 1ull << 56;
+	ctrl_set(NVME_REG_PMRCTL, 1);
+	ctrl_set(0xe14, 2 | 0x1000);
+	ctrl_set(0xe18, 1);
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_PMRCTL), 0);
+	CU_ASSERT_EQUAL(ctrl_get(0xe14), 0);
+	CU_ASSERT_EQUAL(ctrl_get(0xe18), 0);
+	ctrl_over();
+	ctrl_make(); /* without one, these are no registers */
+	ctrl_set(NVME_REG_PMRCTL, 1);
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	CU_ASSERT_EQUAL(ctrl_get(NVME_REG_PMRCTL), 1);
+	ctrl_over();
+}
+
 /* Some controllers fail if their status is read soon after CC.EN was cleared. */
 static void slow_stop(void)
 {
@@ -572,6 +592,7 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"unsupported controllers", u
 	   {"starts that go wrong", broken_starts}, {"removed", removed},
 	   {"removed amid a reset", removed_amid_reset}, {"no mappings", no_mappings},
 	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
-	   {"controller memory beside registers", other_registers}, {"a slow stop", slow_stop},
+	   {"controller memory beside registers", other_registers},
+	   {"persistent memory", persistent_memory}, {"a slow stop", slow_stop},
 	   {"long times", long_times}, {"namespaces", namespaces}, {"asleep", asleep},
 	   {"hostile controllers", hostile})

@@ -38,6 +38,7 @@ typedef int irqreturn_t, gfp_t;
 #define GFP_KERNEL 0
 
 #define BIT(n) (1ul << (n))
+#define BIT_ULL(n) (1ull << (n))
 #define GENMASK(h, l) ((~0ul << (l)) & (~0ul >> (63 - (h))))
 #define GENMASK_ULL(h, l) (GENMASK(h, l) + 0ull)
 #define FIELD_GET(mask, v) ((typeof(mask))(((v) & (mask)) / ((mask) & -(mask))))
@@ -151,6 +152,8 @@ typedef unsigned int wait_queue_head_t;
 #define HZ 1000
 #define jiffies ((unsigned long)(shim.us / 1000))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
+#define get_jiffies_64() ((u64)jiffies)
+#define time_before64(a, b) ((int64_t)((a) - (b)) < 0)
 #define ktime_get_real_ns() 1234567890ull
 #define msleep(ms) ((void)(shim.us += (ms)*1000ull))
 

@@ -66,7 +66,7 @@ no_bridge()
 	first_come
 }
 
-# From Linux 7 on it holds them only while it has an endpoint below.
+# From Linux 6.18 on it holds them only while it has an endpoint below.
 with_region()
 {
 	start hdm hold "$first" go
@@ -138,11 +138,9 @@ claim "the kernel's driver has a region" reserve $window $kind 1 256 268435456 |
 claim "its addresses are taken" grep " : $name$" /proc/iomem
 mkfifo go
 exec 6<>go
-if [ "$CXL" -gt 1 ] && [ "${KERNEL%%.*}" -ge 7 ]; then
-	with_region
-elif [ "$CXL" -gt 1 ]; then
-	no_bridge
-else
-	share_window
-fi
+case $CXL:$KERNEL in
+1:*) share_window ;;
+*:6.1 | *:6.12*) no_bridge ;;
+*) with_region ;;
+esac
 claim "it unloads" rmmod annex

@@ -88,8 +88,13 @@ recovered()
 	dmesg | grep "AER: device recovery successful"
 }
 
+bind_again()
+{
+	echo "$address" >/sys/bus/pci/drivers/annex/unbind &&
+		echo "$address" >/sys/bus/pci/drivers/annex/bind
+}
+
 with_module
-driver=/sys/bus/pci/drivers/annex
 claim "a pattern is written" life fill "$uri"
 pins=$(pinned)
 
@@ -114,7 +119,7 @@ claim "the owner is killed" kill -KILL $pid
 claim "it ends" ended 137
 claim "the controller is still no bus master" is "$(master)" 0
 claim "no program can open it" refused "Resource temporarily unavailable" life check "$uri"
-claim "it is bound again" eval 'echo "$address" >"$driver/unbind" && echo "$address" >"$driver/bind"'
+claim "it is bound again" bind_again
 claim "the data is whole" life check "$uri"
 
 start life load "$uri" $late_ms term
