@@ -3,20 +3,18 @@
  * The calls between annex.ko and its users, on /dev/annex/DDDD:BB:DD.F: one file for each
  * controller. The calls for CXL memory are at the end.
  *
- * The module owns the controller's registers and its admin queue. The owner, a file that was
- * opened for writing, has I/O queue pairs in memory of its choice, which it fills and rings
- * itself, and decides which memory the controller may access. There is one owner at a time
- * (-EBUSY), and none while the controller has virtual functions. A file that was opened for reading
- * is open beside the owner, and can only ask: ANNEX_IOC_INFO, _IDENTIFY, _STATE, _LOG, _FEATURE.
- * The first call on a file is ANNEX_IOC_INFO; before it all other calls, and mmap(), fail with
- * -EPROTO.
+ * The module owns the controller's registers and its admin queue. The owner, a file that was opened
+ * for writing, has I/O queue pairs in memory of its choice, which it fills and rings itself, and
+ * decides which memory the controller may access. There is one owner at a time (-EBUSY), and none
+ * while the controller has virtual functions. A file that was opened for reading is open beside the
+ * owner, and can only ask: ANNEX_IOC_INFO, _IDENTIFY, _STATE, _LOG, _FEATURE. The first call on a
+ * file is ANNEX_IOC_INFO; before it all other calls, and mmap(), fail with -EPROTO.
  *
  * Every structure begins with its own size, and grows at its end. Members that an older caller does
  * not have are zero. Members that the module does not know must be zero (-E2BIG). Unknown flags and
  * nonzero reserved fields are -EINVAL. If a controller was removed, or failed a reset, every call
- * but ANNEX_IOC_STATE returns -ENODEV, and poll() reports POLLHUP. While it recovers from a PCI
- * error, or has no power, open() for writing and calls that need it return -EAGAIN, and poll() does
- * not report POLLOUT.
+ * but ANNEX_IOC_STATE returns -ENODEV, and poll() reports POLLHUP. While it recovers from an error,
+ * or has no power, open() for writing and calls that need it return -EAGAIN, without POLLOUT.
  */
 #ifndef _UAPI_ANNEX_H
 #define _UAPI_ANNEX_H
@@ -112,8 +110,7 @@ struct annex_ioc_seg {
  * @addr: in: for ANNEX_MAP_USER the address, page aligned; else 0.
  * @offset: in: for ANNEX_MAP_DMABUF the first byte, page aligned; else 0.
  * @bytes: in: size, in whole pages.
- * @segs: in: address of an array of struct annex_ioc_seg, which receives the device addresses, in
- *	order.
+ * @segs: in: address of an array of struct annex_ioc_seg for the device addresses, in order.
  * @nsegs: in: room in @segs. out: number of runs; if there is no room for them, the call returns
  *	-ENOSPC, and maps nothing. One is enough with an IOMMU, and for ANNEX_MAP_HOST and _CMB.
  * @fd: in: the dma-buf of ANNEX_MAP_DMABUF; else -1.
@@ -251,8 +248,7 @@ struct annex_ioc_log {
 /**
  * struct annex_ioc_feature - ANNEX_IOC_FEATURE: the Get Features command.
  * @size: in: bytes of this structure.
- * @fid: in: 02h (power), 04h (temperature threshold) or 06h (volatile write cache); others are
- *	-EINVAL.
+ * @fid: in: 02h (power), 04h (temperature threshold), 06h (volatile write cache); else -EINVAL.
  * @select: in: 0 (current), 1 (default) or 2 (saved value).
  * @dw11: in: command dword 11.
  * @value: out: dword 0 of the completion.
@@ -267,10 +263,7 @@ struct annex_ioc_feature {
 	__u32 status;
 };
 
-/*
- * A type that is free in Linux's ioctl-number.rst. Annex uses numbers 0x00 to 0x0a for controllers,
- * and 0x20 to 0x24 for CXL memory.
- */
+/* Free in Linux's ioctl-number.rst. Numbers 0x00 to 0x0a: controllers, 0x20 to 0x25: CXL memory. */
 #define ANNEX_IOC_TYPE 0xA7
 
 #define ANNEX_IOC_INFO _IOWR(ANNEX_IOC_TYPE, 0x00, struct annex_ioc_info)
@@ -303,9 +296,7 @@ struct annex_ioc_feature {
  *
  * A range is host memory made of the memory of one or several devices. A file has at most one. The
  * range exists until its last file, mapping, dma-buf and pinned page is gone. If one of its devices
- * is removed, calls return -ENODEV, and accesses to its memory raise SIGBUS. Each call can also
- * return -EFAULT (inaccessible arguments), -EINVAL (wrong @size), -E2BIG (unknown members), -ENOTTY
- * (no such call).
+ * is removed, calls return -ENODEV, and accesses to its memory raise SIGBUS.
  */
 #define ANNEX_HDM_EVENTS (1u << 0) /* the device announces events by interrupts; else calls poll */
 #define ANNEX_HDM_POISON (1u << 1) /* the device has a poison list */
@@ -383,12 +374,11 @@ struct annex_ioc_hdm_info {
  * locked decoders, or the device without CXL.mem; persistent memory, and the module's shared is not
  * set, or labels describe namespaces in it, and allow_labels is not set. -EDQUOT: struct pages
  * would take more than the module's struct_page_percent of the host's memory, and the caller has no
- * CAP_SYS_ADMIN. -EIO, -ETIMEDOUT: a device refuses its settings.
- * -ENOTRECOVERABLE: a decoder stays committed, and its addresses are lost until the next boot.
- * -ENODEV: a device was removed, or firmware declares no window. -ENXIO: firmware does not declare
- * the registers of a host bridge. -EINVAL: impossible numbers, a member twice, @members without
- * this file's device or with a file of another driver, registers at impossible addresses. -EBADF,
- * -EFAULT: invalid @members. -ENOMEM.
+ * CAP_SYS_ADMIN. -EIO, -ETIMEDOUT: a device refuses its settings. -ENOTRECOVERABLE: a decoder stays
+ * committed, and its addresses are lost until the next boot. -ENODEV: a device was removed, or
+ * there is no window. -ENXIO: firmware does not declare the registers of a host bridge. -EINVAL:
+ * impossible numbers, a member twice, @members without this file's device or with a file of another
+ * driver, registers at impossible addresses. -EBADF, -EFAULT: invalid @members. -ENOMEM.
  */
 struct annex_ioc_hdm_range {
 	__u32 size;
@@ -425,7 +415,6 @@ struct annex_ioc_hdm_dmabuf {
 
 #define ANNEX_M2FUNC_PIECES 31
 #define ANNEX_M2FUNC_SHARE 2
-
 #define ANNEX_PART_UNCACHED 0u
 #define ANNEX_PART_CACHED 1u
 #define ANNEX_PART_COMBINING 2u
@@ -442,15 +431,13 @@ struct annex_ioc_hdm_dmabuf {
  * The piece is zeroed. It is a file of its own, which only the caller's address space can map: a
  * child inherits no mapping. An uncached piece has an entry in the device's filter (struct
  * annex_filter). The piece is freed with the last descriptor, mapping and dma-buf of it, which keep
- * the device's file open. No piece gets a page that the kernel still holds, for instance
- * in a pipe.
+ * the device's file open. No piece gets a page that the kernel still holds.
  *
  * -ENOSPC: no room, or no free entry; -EMFILE: the address space would have more than
  * ANNEX_M2FUNC_PIECES uncached pieces of the range, or more than 1/ANNEX_M2FUNC_SHARE of its
- * uncached memory, or there is no free descriptor; -EINVAL: not whole pages, an unknown part,
- * or one that users of a shared range map by the device's file; -ENXIO: the file has no range;
- * -ENODEV: the range has ended; -EIO: the table of uncached pieces is poisoned; -EINTR: killed;
- * -ENOMEM, -ENFILE.
+ * uncached memory, or no descriptor is free; -EINVAL: not whole pages, an unknown part, or one that
+ * users of a shared range map by the device's file; -ENXIO: the file has no range; -ENODEV: it has
+ * ended; -EIO: the table of uncached pieces is poisoned; -EINTR: killed; -ENOMEM, -ENFILE.
  */
 struct annex_ioc_hdm_piece {
 	__u32 size;
@@ -482,8 +469,7 @@ struct annex_filter_entry {
 
 /**
  * struct annex_filter - The packet filter of M2NDP (section III-B).
- * @magic: ANNEX_FILTER_MAGIC once the table is valid; 0 after the range has ended, if the device
- *	is there.
+ * @magic: ANNEX_FILTER_MAGIC once the table is valid; 0 after the end, if the device is there.
  * @version: ANNEX_FILTER_VERSION.
  * @entries: number of entries in the table.
  * @change: incremented to an odd number before entries are changed, and to an even one afterwards.
@@ -532,8 +518,7 @@ struct annex_filter {
  * Further pages may be poisoned at any time. poll() reports POLLPRI if pages were poisoned since
  * the call with @first 0 that began the last complete reading of the list by this file. Pages that
  * are poisoned between two parts may join runs: start again from 0 to read all of them. poll() asks
- * devices without interrupts, and repeats that once a second while it waits; of a file without a
- * range it asks the file's device only.
+ * devices without interrupts, and repeats that once a second while it waits.
  */
 struct annex_ioc_hdm_poison {
 	__u32 size;
@@ -541,6 +526,25 @@ struct annex_ioc_hdm_poison {
 	__aligned_u64 list;
 	__u32 count;
 	__u32 first;
+};
+
+/**
+ * struct annex_ioc_hdm_clear - ANNEX_IOC_HDM_CLEAR: zero poisoned pages, to clear their poison.
+ * @size: in: bytes of this structure.
+ * @rsvd: in: 0.
+ * @offset: in: first byte in the range, page aligned.
+ * @bytes: in: size, in whole pages. -EACCES: no CAP_SYS_ADMIN, and not in a piece of the caller's.
+ *
+ * Other pages keep their data. After an error ANNEX_IOC_HDM_POISON returns the remaining pages.
+ * -EINVAL: not whole pages of the range; -ENXIO: the file has no range; -ENODEV: it has ended;
+ * -EOPNOTSUPP: a device cannot clear poison; -EINTR: a signal; -EIO: the table of uncached pieces
+ * is poisoned, for as long as the range exists; also the errors of ANNEX_POISON_RESCAN.
+ */
+struct annex_ioc_hdm_clear {
+	__u32 size;
+	__u32 rsvd;
+	__aligned_u64 offset;
+	__aligned_u64 bytes;
 };
 
 /**
@@ -552,9 +556,8 @@ struct annex_ioc_hdm_poison {
  *
  * read() returns whole records that arrived after the file was opened; without O_NONBLOCK it waits
  * for the next one. poll() reports POLLIN if there are unread records. The poison of a record is in
- * the range's list before the record can be read, provided that the device lists it. A device
- * without interrupts is asked once a second by waiting callers. Records of logs that firmware owns
- * are not returned.
+ * the range's list before the record can be read, if the device lists it. A device without
+ * interrupts is asked once a second by waiting callers. Records of firmware's logs are left out.
  */
 struct annex_hdm_event {
 	__aligned_u64 seq;
@@ -568,6 +571,7 @@ struct annex_hdm_event {
 #define ANNEX_IOC_HDM_DMABUF _IOWR(ANNEX_IOC_TYPE, 0x22, struct annex_ioc_hdm_dmabuf)
 #define ANNEX_IOC_HDM_PIECE _IOWR(ANNEX_IOC_TYPE, 0x23, struct annex_ioc_hdm_piece)
 #define ANNEX_IOC_HDM_POISON _IOWR(ANNEX_IOC_TYPE, 0x24, struct annex_ioc_hdm_poison)
+#define ANNEX_IOC_HDM_CLEAR _IOW(ANNEX_IOC_TYPE, 0x25, struct annex_ioc_hdm_clear)
 
 /* Sizes must be the same in the kernel and in user space. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
@@ -594,6 +598,7 @@ static_assert(sizeof(struct annex_ioc_hdm_piece) == 32, "annex_ioc_hdm_piece");
 static_assert(sizeof(struct annex_filter_entry) == 32, "annex_filter_entry");
 static_assert(sizeof(struct annex_filter) == 4096, "annex_filter");
 static_assert(sizeof(struct annex_ioc_hdm_poison) == 24, "annex_ioc_hdm_poison");
+static_assert(sizeof(struct annex_ioc_hdm_clear) == 24, "annex_ioc_hdm_clear");
 static_assert(sizeof(struct annex_hdm_event) == 144, "annex_hdm_event");
 #endif
 

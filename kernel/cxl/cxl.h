@@ -127,6 +127,7 @@ enum {
 	CXL_OP_GET_LSA = 0x4102,
 	CXL_OP_GET_HEALTH = 0x4200,
 	CXL_OP_GET_POISON = 0x4300,
+	CXL_OP_CLEAR_POISON = 0x4302,
 };
 
 enum {
@@ -189,6 +190,12 @@ struct cxl_poison_out {
 	__le16 count;
 	u8 rsvd2[20];
 	struct cxl_poison_record records[];
+} __packed;
+
+/* Clear Poison writes @data to the line. */
+struct cxl_clear_poison {
+	__le64 address;
+	u8 data[CXL_LINE];
 } __packed;
 
 #define CXL_HEALTH_BYTES 18 /* of the answer to Get Health Info */

@@ -9,9 +9,11 @@
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/io.h>
+#include <linux/libnvdimm.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/set_memory.h>
 #include <linux/slab.h>
 #include "compat.h"
 #include "filter.h"
@@ -270,6 +272,29 @@ void annex_page_unmap_poison(struct annex_range *r, u64 first, u64 last)
 
 	page_zap(r, from, round_down(last, PAGE_SIZE) + PAGE_SIZE - from);
 	WRITE_ONCE(r->poison_count, r->poison_count + 1);
+}
+
+/*
+ * A machine check removes its page from the kernel's own mapping (set_mce_nospec()), and CPU caches
+ * may have read poison. The kernel never sets PG_hwpoison here: it leaves the pages to
+ * page_failure().
+ */
+static void page_revive(struct page *page)
+{
+	clear_mce_nospec(page_to_pfn(page));
+	arch_invalidate_pmem(page_address(page), PAGE_SIZE);
+	clear_highpage(page);
+}
+
+void annex_page_restore(struct annex_range *r, const unsigned long *pages, unsigned int n)
+{
+	down_write(&r->view);
+	for (unsigned int i = 0; i < n && r->state == ANNEX_RANGE_LIVE; i++) {
+		if (pages[i] < r->cached >> PAGE_SHIFT)
+			page_revive(pfn_to_page(PHYS_PFN(r->base) + pages[i]));
+		bitmap_clear(r->bad, pages[i], 1);
+	}
+	up_write(&r->view);
 }
 
 static int page_failure(struct dev_pagemap *pgmap, unsigned long pfn, unsigned long n, int flags)

@@ -46,6 +46,8 @@ int annex_page_clear(struct annex_range *r, u64 *at, u64 end);
  */
 bool annex_page_mark_poison(struct annex_range *r, u64 first, u64 last);
 void annex_page_unmap_poison(struct annex_range *r, u64 first, u64 last);
+/* annex_page_restore() - Zero @n pages whose poison was cleared, and make them accessible. */
+void annex_page_restore(struct annex_range *r, const unsigned long *pages, unsigned int n);
 
 /* export.c: memory of a range as dma-bufs, for direct access by other devices. */
 int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
@@ -66,6 +68,8 @@ void annex_poison_update(struct annex_hdm *hdm);
  */
 u32 annex_poison_list(struct annex_range *r, struct annex_ioc_seg *list, u32 first, u32 room,
 		      u64 *count);
+/* annex_poison_clear() - ANNEX_IOC_HDM_CLEAR. */
+int annex_poison_clear(struct annex_range *r, struct annex_hdm *hdm, u64 offset, u64 bytes);
 /* annex_poison_records() - The same of a device's list. */
 u32 annex_poison_records(struct annex_hdm *hdm, struct annex_ioc_seg *list, u32 first, u32 room);
 

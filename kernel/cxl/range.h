@@ -69,7 +69,7 @@ enum annex_range_state {
  * @gate: the uncached part, and the table of its pieces.
  * @route: the hops between the window and the members.
  * @view: protects the members below.
- * @bad: bitmap of poisoned pages; bits are only set.
+ * @bad: bitmap of poisoned pages; bits are cleared by annex_poison_clear() only.
  * @poison_count: number of times that bits of @bad were set; also read without the view.
  * @taken: bitmap of pages in pieces, and of the packet filter.
  * @pieces: pieces.

@@ -433,6 +433,19 @@ static long user_poison(void *self, void *arg)
 	return err;
 }
 
+static long user_clear(void *self, void *arg)
+{
+	const struct annex_ioc_hdm_clear *args = arg;
+	struct annex_user *user = self;
+	struct annex_range *r = user_range_of(user);
+
+	if (!r)
+		return -ENXIO;
+	if (args->rsvd)
+		return annex_hdm_refuse(user->hdm, -EINVAL, "clear: reserved 0x%x", args->rsvd);
+	return annex_poison_clear(r, user->hdm, args->offset, args->bytes);
+}
+
 static long user_dmabuf(void *self, void *arg)
 {
 	struct annex_user *user = self;
@@ -447,6 +460,7 @@ static const struct annex_call user_calls[] = {
 	{ANNEX_IOC_HDM_DMABUF, 24, user_dmabuf},
 	{ANNEX_IOC_HDM_PIECE, 24, user_piece},
 	{ANNEX_IOC_HDM_POISON, 24, user_poison, .reads = true},
+	{ANNEX_IOC_HDM_CLEAR, 24, user_clear},
 };
 
 static long user_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

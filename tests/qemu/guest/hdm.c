@@ -19,9 +19,12 @@
  *                                   say what byte is there, or "SIGBUS"; "pin AT": a pipe has that
  *                                   page; "drop": no more; "unmap"; "close"; "news MS": whether
  *                                   poll() says within that time that there is new poison;
- *                                   "list": ask for it, without asking the devices; "end"
+ *                                   "list": ask for it, without asking the devices; "break AT":
+ *                                   the kernel finds that page bad; "clear AT": clear its poison;
+ *                                   "end"
  *   hdm wait ADDRESS                say "waiting", then "event LOG" for each event
  *   hdm poison MEMBERS              ask the devices, print pages that must not be touched
+ *   hdm clear MEMBERS AT            clear the poison of the page at that offset in the range
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -42,14 +45,14 @@
 
 /*
  * struct range - A range that was joined: its numbers, its members' files, @fds[0] that it was
- * joined by, and where the cacheable memory is mapped.
+ * joined by, and where the cacheable memory is mapped: the range's from @offset on.
  */
 struct range {
 	struct annex_ioc_hdm_range args;
 	int fds[ANNEX_HDM_MEMBERS];
 	uint32_t n;
 	unsigned char *mem;
-	uint64_t cached;
+	uint64_t offset, cached;
 };
 
 /* @members: addresses with commas between. */
@@ -73,6 +76,7 @@ static int take_some(struct range *r)
 
 	if (err)
 		die("piece: %s", strerror((int)-err));
+	r->offset = piece.offset;
 	r->cached = MIB;
 	return piece.fd;
 }
@@ -83,6 +87,7 @@ static void join(struct range *r, const char *members, struct annex_ioc_hdm_rang
 	int fd;
 
 	open_members(r, members);
+	r->offset = 0;
 	r->args = want;
 	r->args.size = sizeof(r->args);
 	if (r->n > 1) {
@@ -431,6 +436,14 @@ static unsigned int list_poison(const struct range *r)
 	return args.count;
 }
 
+static long clear_page(const struct range *r, uint64_t offset)
+{
+	struct annex_ioc_hdm_clear args = {
+		.size = sizeof(args), .offset = offset / PAGE * PAGE, .bytes = PAGE};
+
+	return call(r->fds[0], ANNEX_IOC_HDM_CLEAR, &args);
+}
+
 static bool has_news(const struct range *r, uint64_t ms)
 {
 	struct pollfd p = {.fd = r->fds[0], .events = POLLPRI};
@@ -463,6 +476,10 @@ static int hold(const char *members, const char *fifo)
 			printf("news %d\n", has_news(&r, at));
 		else if (!strncmp(line, "list", 4))
 			printf("listed %u\n", list_poison(&r));
+		else if (!strncmp(line, "break", 5))
+			printf("broke %d\n", madvise(r.mem + at, PAGE, MADV_HWPOISON));
+		else if (!strncmp(line, "clear", 5))
+			printf("cleared %ld\n", clear_page(&r, r.offset + at));
 		else if (!strncmp(line, "unmap", 5))
 			printf("unmapped %d\n", munmap(r.mem, r.cached));
 		else if (!strncmp(line, "close", 5))
@@ -521,6 +538,18 @@ static int poison(const char *members)
 	return 0;
 }
 
+static int clear(const char *members, uint64_t at)
+{
+	struct range r;
+	long err;
+
+	join(&r, members, want("0"));
+	err = clear_page(&r, at);
+	if (err)
+		die("clear: %s", strerror((int)-err));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -549,5 +578,7 @@ int main(int argc, char **argv)
 		return wait_events(argv[2]);
 	if (!strcmp(what, "poison"))
 		return poison(argv[2]);
+	if (!strcmp(what, "clear") && argc == 4)
+		return clear(argv[2], strtoull(argv[3], NULL, 0));
 	die("usage: see the head of hdm.c");
 }

@@ -45,6 +45,7 @@ static void handshake(void)
 {
 	struct annex_ioc_hdm_range range = whole();
 	struct annex_ioc_hdm_info info = {.size = sizeof(info), .abi = ANNEX_ABI + 1};
+	struct annex_ioc_hdm_clear clear = {.size = sizeof(clear), .bytes = PAGE};
 	int fd = open_node(address);
 
 	expect(-EPROTO, call(fd, ANNEX_IOC_HDM_RANGE, &range), "a call before the handshake");
@@ -57,6 +58,7 @@ static void handshake(void)
 	expect(-EFAULT, call(fd, ANNEX_IOC_HDM_INFO, NULL), "no arguments");
 	expect(0, info_of(fd, &info), "the handshake");
 	expect(-ENXIO, try_rw(fd, 0, PAGE), "mmap without a range");
+	expect(-ENXIO, call(fd, ANNEX_IOC_HDM_CLEAR, &clear), "clear: without a range");
 	close(fd);
 }
 
@@ -182,6 +184,7 @@ static void reading(void)
 {
 	struct annex_ioc_hdm_dmabuf buf = {.size = sizeof(buf), .bytes = PAGE};
 	struct annex_ioc_hdm_piece piece = {.size = sizeof(piece), .bytes = PAGE};
+	struct annex_ioc_hdm_clear clear = {.size = sizeof(clear), .bytes = PAGE};
 	struct annex_ioc_hdm_range range = whole();
 	struct annex_ioc_hdm_info info;
 	char path[64];
@@ -195,8 +198,39 @@ static void reading(void)
 	no_range(fd, -EBADF, range, "opened for reading");
 	expect(-EBADF, call(fd, ANNEX_IOC_HDM_DMABUF, &buf), "dma-buf: opened for reading");
 	expect(-EBADF, call(fd, ANNEX_IOC_HDM_PIECE, &piece), "piece: opened for reading");
+	expect(-EBADF, call(fd, ANNEX_IOC_HDM_CLEAR, &clear), "clear: opened for reading");
 	expect(-EACCES, try_rw(fd, 0, PAGE), "mmap: opened for reading");
 	close(fd);
+}
+
+static void clear(int fd)
+{
+	static const struct {
+		const char *words;
+		uint64_t offset, bytes;
+		uint32_t rsvd;
+	} wrong[] = {{"no bytes", 0, 0, 0},
+		     {"a part of a page", 0, PAGE / 2, 0},
+		     {"from the middle of a page", 64, PAGE, 0},
+		     {"beyond the end", GRANULE, PAGE, 0},
+		     {"more than there is", PAGE, GRANULE, 0},
+		     {"that wraps", ~0ull << 12, 2 * PAGE, 0},
+		     {"with a reserved field", 0, PAGE, 1}};
+	struct annex_ioc_hdm_clear args = {.size = sizeof(args)};
+
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char text[64];
+
+		args.offset = wrong[i].offset;
+		args.bytes = wrong[i].bytes;
+		args.rsvd = wrong[i].rsvd;
+		snprintf(text, sizeof(text), "clear: %s", wrong[i].words);
+		expect(-EINVAL, call(fd, ANNEX_IOC_HDM_CLEAR, &args), text);
+	}
+	args.offset = 0;
+	args.bytes = GRANULE;
+	args.rsvd = 0;
+	expect(0, call(fd, ANNEX_IOC_HDM_CLEAR, &args), "clear: a range without poison");
 }
 
 static void poison(int fd)
@@ -488,6 +522,7 @@ int main(int argc, char **argv)
 	dmabufs(fd);
 	reading();
 	poison(fd);
+	clear(fd);
 	pieces(fd);
 	return failures > 0;
 }

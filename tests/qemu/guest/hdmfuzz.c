@@ -143,6 +143,17 @@ static void do_poison(struct fuzzer *f)
 	call(f, some_file(f), ANNEX_IOC_HDM_POISON, &args);
 }
 
+static void do_clear(struct fuzzer *f)
+{
+	struct annex_ioc_hdm_clear args = {
+		.size = size_of(f, ANNEX_IOC_HDM_CLEAR),
+		.offset = maybe(&f->state, draw(&f->state, 4096) * PAGE),
+		.bytes = maybe(&f->state, (1 + draw(&f->state, 64)) * PAGE),
+	};
+
+	call(f, some_file(f), ANNEX_IOC_HDM_CLEAR, &args);
+}
+
 static void do_small(struct fuzzer *f)
 {
 	struct annex_hdm_event events[2];
@@ -275,10 +286,10 @@ static bool open_all(struct fuzzer *self)
 
 static int owner(uint64_t seed)
 {
-	static const struct action table[] = {{30, do_open},  {70, do_range},  {60, do_dmabuf},
-					      {50, do_piece}, {30, do_poison}, {50, do_small},
-					      {110, do_nvme}, {150, do_mmap},  {390, touch},
-					      {55, reshape},  {5, do_fork},    {0, NULL}};
+	static const struct action table[] = {
+		{30, do_open},  {70, do_range}, {60, do_dmabuf}, {50, do_piece}, {30, do_poison},
+		{20, do_clear}, {50, do_small}, {110, do_nvme},  {150, do_mmap}, {390, touch},
+		{55, reshape},  {5, do_fork},   {0, NULL}};
 	struct fuzzer self = {.state = seed};
 	uint64_t way = draw(&self.state, 3);
 

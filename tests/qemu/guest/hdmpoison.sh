@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Poison of a CXL device reaches only processes that access it; events reach their readers.
+# Poison of a CXL device reaches only processes that access it, until it is cleared; events reach
+# their readers.
 # limit: 120
 . /test/lib.sh
 
@@ -31,6 +32,33 @@ interleaved()
 {
 	listed "$(cxl 1),$first" "0xc801000 0x1000
 0xc80a000 0x1000"
+}
+
+# The owner of a piece, without rights, clears its poison.
+private_pieces()
+{
+	echo 0 >/sys/module/annex/parameters/shared
+	start nobody hdm hold "$first" go
+	claim "a piece is held" hears 20 holding
+	claim "poison is injected into it" poison 0x8040
+	claim "and into another page" poison 0xa000
+	claim "both are listed" listed "$first" "0x8000 0x1000
+0xa000 0x1000"
+	claim "the page is not accessible" says "touch 0x8000" SIGBUS
+	claim "another user does not clear it" \
+		refused "Permission denied" nobody hdm clear "$first" 0x8000
+	claim "its owner does" says "clear 0x8000" "cleared 0"
+	claim "the page is accessible, and zeroed" says "touch 0x8040" "byte 0"
+	claim "the other one is not" says "touch 0xa000" SIGBUS
+	echo end >&6
+	claim "the piece is given up" ended 0
+	claim "root clears a page that is in no piece" hdm clear "$first" 0xa000
+	start nobody hdm hold "$first" go
+	claim "a piece is held" hears 20 holding
+	claim "which has the page" says "touch 0xa000" "byte 0"
+	echo end >&6
+	claim "the piece is given up" ended 0
+	echo 1 >/sys/module/annex/parameters/shared
 }
 
 # QEMU keeps its lists until it ends: these pages are not what other tests touch.
@@ -69,7 +97,28 @@ if [ "$CXL" -gt 1 ] && [ "$CXL_SHAPE" = flat ]; then
 	claim "poison at the end of 4 KiB" poison 0x6400fc0
 	# By 256 bytes each page of a range of two has 2 KiB of each.
 	claim "where it is in a range of two" interleaved
+	claim "one page is cleared" hdm clear "$(cxl 1),$first" 0xc801000
+	claim "the other is not" listed "$(cxl 1),$first" "0xc80a000 0x1000"
 fi
+chmod 666 go "/dev/annex/$first"
+start hdm hold "$first" go
+claim "a range is held" hears 20 holding
+claim "the poisoned page is not accessible" says "touch 0x6405000" SIGBUS
+claim "a user of a shared range clears nothing" \
+	refused "Permission denied" nobody hdm clear "$first" 0x6405000
+claim "it is still poisoned" says "touch 0x6405000" SIGBUS
+claim "root clears it" says "clear 0x6405000" "cleared 0"
+claim "the page is accessible, and zeroed" says "touch 0x6405040" "byte 0"
+claim "no poison is listed" says list "listed 0"
+claim "the kernel reports a bad page, which no device lists" says "break 0x6406000" "broke 0"
+claim "it is not accessible" says "touch 0x6406000" SIGBUS
+claim "it is cleared too" says "clear 0x6406000" "cleared 0"
+claim "and accessible" says "touch 0x6406000" "byte 0"
+claim "the device lists none either" listed "$first" ""
+echo end >&6
+claim "the range is given up" ended 0
+
+[ "$CXL_KIND" = persistent ] || private_pieces
 kill $waiter
 wait $waiter
 
