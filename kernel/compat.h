@@ -6,6 +6,7 @@
 #ifndef ANNEX_COMPAT_H
 #define ANNEX_COMPAT_H
 
+#include <linux/acpi.h>
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
 #include <linux/iommu.h>
@@ -15,6 +16,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/msi.h>
+#include <linux/numa.h>
 #include <linux/pci.h>
 #include <linux/scatterlist.h>
 #include <linux/smp.h>
@@ -158,6 +160,19 @@ static inline void annex_flush(phys_addr_t base, size_t bytes)
 #elif defined(CONFIG_X86)
 	wbinvd_on_all_cpus();
 #endif
+}
+
+/* Bytes of the window that are a cache of the others (HMAT); older kernels do not tell: 0. */
+static inline u64 annex_linear_cache(phys_addr_t base, u64 bytes)
+{
+	resource_size_t cache = 0;
+#ifdef ANNEX_HAS_LINEAR_CACHE /* 6.15 */
+	struct resource window = DEFINE_RES_MEM(base, bytes);
+
+	/* Without an answer there is no HMAT, or no node for these addresses. */
+	hmat_get_extended_linear_cache_size(&window, phys_to_target_node(base), &cache);
+#endif
+	return cache;
 }
 
 /* The importer's callback when a dma-buf moves, and the exporter's call that invokes it. */

@@ -12,6 +12,7 @@
 #include "window.h"
 
 ANNEX_IMPORT_NS(ACPI);
+ANNEX_IMPORT_NS(CXL);
 
 /* The same bit under its older name in ACPICA. */
 #ifndef ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM
@@ -131,6 +132,16 @@ int annex_windows_read(struct annex_window **windows)
 	return t.n;
 }
 
+/* With an extended linear cache, a part of the window is DRAM, which caches the CXL memory. */
+static bool window_is_cached(const struct annex_window *w)
+{
+	u64 cache = annex_linear_cache(w->base, w->bytes);
+
+	if (cache)
+		say("0x%llx bytes of the window at 0x%llx are a cache of DRAM", cache, w->base);
+	return cache;
+}
+
 bool annex_window_fits(const struct annex_window *w, u32 kind, u32 granularity)
 {
 	u16 need = ACPI_CEDT_CFMWS_RESTRICT_HOSTONLYMEM |
@@ -139,7 +150,8 @@ bool annex_window_fits(const struct annex_window *w, u32 kind, u32 granularity)
 
 	return w->usable && (w->restrictions & need) == need &&
 	       !(w->restrictions & ACPI_CEDT_CFMWS_RESTRICT_FIXED) &&
-	       (w->ways == 1 || !granularity || granularity == w->granularity);
+	       (w->ways == 1 || !granularity || granularity == w->granularity) &&
+	       !window_is_cached(w);
 }
 
 /* struct bridge - The host bridge with @uid in the CEDT. */

@@ -341,6 +341,7 @@ void seq_printf(struct seq_file *to, const char *format, ...) __attribute__((for
  * @vectors: number of interrupt vectors.
  * @thread: handler of each vector.
  * @data: argument of each handler.
+ * @linear_cache: bytes of each window that are a cache.
  * @firmware: firmware owns event records.
  * @sleepers: a wait queue has waiters.
  * @master: bus mastering is on.
@@ -364,9 +365,12 @@ extern struct shim {
 	int vectors;
 	irqreturn_t (*thread[SHIM_VECTORS])(int, void *);
 	void *data[SHIM_VECTORS];
+	u64 linear_cache;
 	bool firmware, sleepers, master, killed;
 	char line[256];
 	unsigned int lines;
 } shim;
+
+#define annex_linear_cache(base, bytes) ((void)(base), shim.linear_cache)
 
 #endif

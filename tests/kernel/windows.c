@@ -317,9 +317,20 @@ static void others_regions(void)
 	rig_end();
 }
 
+/* The kernel's driver expects the same: half of the window is DRAM. */
+static void linear_cache(void)
+{
+	rig_make();
+	shim.linear_cache = GIB / 2;
+	CU_ASSERT_FALSE(fits(2 | 4, ANNEX_HDM_VOLATILE));
+	CU_ASSERT_STRING_EQUAL(
+		shim.line, "annex: 0x20000000 bytes of the window at 0x0 are a cache of DRAM\n");
+	rig_end();
+}
+
 UNIT_SUITE(cxl_windows, {"a good table", good_table}, {"no table, or an empty one", no_table},
 	   {"an entry of no length", zero_length}, {"truncated entries", truncated},
 	   {"invalid windows", invalid}, {"windows that overlap", overlaps},
 	   {"more windows than there can be", too_many}, {"restrictions of windows", restrictions},
-	   {"host bridges", bridges}, {"room in a window", room},
-	   {"regions of the kernel's driver", others_regions})
+	   {"a window with a cache of DRAM", linear_cache}, {"host bridges", bridges},
+	   {"room in a window", room}, {"regions of the kernel's driver", others_regions})
