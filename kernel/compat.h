@@ -129,6 +129,28 @@ static inline vm_fault_t annex_insert_page(struct vm_fault *vmf, phys_addr_t at)
 }
 
 /*
+ * Insert 2 MiB of a device's memory. Since Linux 6.17 memory with struct pages would have to be a
+ * folio of that size, whose pages have one reference count. Memory without them can be inserted
+ * since 6.12, which keeps get_user_pages() from it.
+ */
+static inline vm_fault_t annex_insert_huge(struct vm_fault *vmf, phys_addr_t at, bool pages)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	bool write = vmf->flags & FAULT_FLAG_WRITE;
+#ifdef ANNEX_HAS_PFN_T
+	if (pages)
+		return vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(at, PFN_DEV | PFN_MAP), write);
+	if (IS_ENABLED(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP))
+		return vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(at, 0), write);
+#else
+	if (!pages && IS_ENABLED(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP))
+		return vmf_insert_pfn_pmd(vmf, PHYS_PFN(at), write);
+#endif
+#endif
+	return VM_FAULT_FALLBACK;
+}
+
+/*
  * Memory type for a device's memory in user mappings: uncached. On Arm uncached device memory
  * allows aligned accesses only, which memcpy() does not guarantee.
  */

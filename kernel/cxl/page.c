@@ -12,6 +12,7 @@
 #include <linux/libnvdimm.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/set_memory.h>
 #include <linux/slab.h>
@@ -55,10 +56,40 @@ static vm_fault_t page_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-static const struct vm_operations_struct ops = {.fault = page_fault};
+#ifdef ANNEX_HAS_HUGE_FAULT /* 6.6; older kernels insert no huge pages in such mappings */
+/* Errors are page_fault()'s: pages of 2 MiB with poison are inserted one by one. */
+static vm_fault_t page_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct annex_range *r = vma->vm_private_data;
+	unsigned long addr = vmf->address & PMD_MASK, first, end;
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+
+	if (order != PMD_SHIFT - PAGE_SHIFT || addr < vma->vm_start ||
+	    vma->vm_end - addr < PMD_SIZE)
+		return ret;
+	first = linear_page_index(vma, addr);
+	end = first + PHYS_PFN(PMD_SIZE);
+	down_read(&r->view);
+	if (IS_ALIGNED(PFN_PHYS(first), PMD_SIZE) && r->state == ANNEX_RANGE_LIVE &&
+	    end <= r->bytes >> PAGE_SHIFT && find_next_bit(r->bad, end, first) >= end)
+		ret = annex_insert_huge(vmf, r->base + PFN_PHYS(first),
+					PFN_PHYS(first) < r->cached);
+	up_read(&r->view);
+	return ret;
+}
+#endif
+
+static const struct vm_operations_struct ops = {
+	.fault = page_fault,
+#ifdef ANNEX_HAS_HUGE_FAULT
+	.huge_fault = page_huge_fault,
+#endif
+};
 
 void annex_page_show(struct annex_range *r, struct vm_area_struct *vma)
 {
+	vm_flags_set(vma, VM_HUGEPAGE);
 	vma->vm_private_data = r; /* the mapping holds its file, which holds a reference */
 	vma->vm_ops = &ops;
 }

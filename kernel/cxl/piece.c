@@ -18,6 +18,8 @@
 #include "trace.h"
 #include "user.h"
 
+#define ALIGNED (ANNEX_RANGE_UNIT >> PAGE_SHIFT) /* pages that one page table entry can map */
+
 static int piece_check_map(const struct annex_piece *p, const struct vm_area_struct *vma)
 {
 	u64 at = (u64)vma->vm_pgoff << PAGE_SHIFT, bytes = vma->vm_end - vma->vm_start;
@@ -118,6 +120,7 @@ static int piece_release(struct inode *inode, struct file *file)
 static const struct file_operations ops = {
 	.owner = THIS_MODULE,
 	.mmap = piece_mmap,
+	.get_unmapped_area = thp_get_unmapped_area,
 	.release = piece_release,
 };
 
@@ -138,14 +141,17 @@ static bool piece_is_allowed(const struct annex_range *r, const struct annex_pie
 	return n <= ANNEX_M2FUNC_PIECES && bytes <= r->uc / ANNEX_M2FUNC_SHARE;
 }
 
-/* Find free pages together without poison in [@at, @end); @end: there are none. */
+/*
+ * Find free pages together without poison in [@at, @end), whose first is a multiple of @align;
+ * @end: there are none.
+ */
 static unsigned long piece_find(const struct annex_range *r, unsigned long at, unsigned long end,
-				unsigned long want)
+				unsigned long want, unsigned long align)
 {
 	unsigned long bad;
 
 	for (; at < end && want <= min(end - at, (unsigned long)U32_MAX); at = bad + 1) {
-		at = bitmap_find_next_zero_area(r->taken, end, at, want, 0);
+		at = bitmap_find_next_zero_area(r->taken, end, at, want, align - 1);
 		if (at >= end)
 			break;
 		bad = find_next_bit(r->bad, at + want, at);
@@ -170,21 +176,23 @@ static int piece_take(struct annex_range *r, struct annex_piece *p, u64 from)
 	u64 end = p->part == ANNEX_PART_CACHED      ? r->cached
 		  : p->part == ANNEX_PART_COMBINING ? table
 						    : r->bytes;
-	unsigned long at;
+	unsigned long at = max(base, from) >> PAGE_SHIFT, want = p->bytes >> PAGE_SHIFT, found;
 
 	lockdep_assert_held_write(&r->view);
 	if (r->state != ANNEX_RANGE_LIVE)
 		return -ENODEV;
 	if (p->part == ANNEX_PART_UNCACHED && r->uc && test_bit(table >> PAGE_SHIFT, r->bad))
 		return -EIO; /* the packet filter is poisoned */
-	at = piece_find(r, max(base, from) >> PAGE_SHIFT, end >> PAGE_SHIFT,
-			p->bytes >> PAGE_SHIFT);
-	if (at >= end >> PAGE_SHIFT)
+	end >>= PAGE_SHIFT;
+	found = want < ALIGNED ? end : piece_find(r, at, end, want, ALIGNED);
+	if (found >= end)
+		found = piece_find(r, at, end, want, 1);
+	if (found >= end)
 		return -ENOSPC;
 	if (!piece_is_allowed(r, p))
 		return -EMFILE;
-	bitmap_set(r->taken, at, p->bytes >> PAGE_SHIFT);
-	p->offset = (u64)at << PAGE_SHIFT;
+	bitmap_set(r->taken, found, want);
+	p->offset = (u64)found << PAGE_SHIFT;
 	list_add(&p->list, &r->pieces);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -493,5 +494,6 @@ const struct file_operations annex_user_ops = {
 	.unlocked_ioctl = user_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = user_mmap,
+	.get_unmapped_area = thp_get_unmapped_area,
 	.poll = user_poll,
 };

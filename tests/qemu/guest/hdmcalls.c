@@ -4,9 +4,12 @@
  * ADDRESS NODE, where NODE is a file of another kind. Reports to file 3.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <annex/detail/clock.h>
 #include "hdm.h"
@@ -445,6 +448,71 @@ static void killed(int fd, uint64_t bytes)
 	expect(true, least <= whole / 2, "private: a process dies while its piece is zeroed");
 }
 
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt;
+}
+
+/* Faults until all pages but number @except were read. */
+static long faults_of(const struct piece *p, unsigned int except)
+{
+	const volatile uint64_t *at = p->at;
+	long before = faults();
+
+	for (unsigned int i = 0; i < p->args.bytes / PAGE; i++)
+		if (i != except)
+			(void)at[i * PAGE / 8];
+	return faults() - before;
+}
+
+/* Reads alone: in an emulator, stores to this memory are slow. */
+static void take_untouched(struct piece *p, int fd, unsigned int part, uint64_t bytes)
+{
+	p->args =
+		(struct annex_ioc_hdm_piece){.size = sizeof(p->args), .part = part, .bytes = bytes};
+	expect(0, call(fd, ANNEX_IOC_HDM_PIECE, &p->args), "huge: a piece");
+	p->at = map_at(p->args.fd, 0, bytes);
+}
+
+static bool since(unsigned int major, unsigned int minor)
+{
+	struct utsname name;
+	unsigned int a = 0, b = 0;
+
+	uname(&name);
+	(void)sscanf(name.release, "%u.%u", &a, &b);
+	return a > major || (a == major && b >= minor);
+}
+
+/* Kernels differ in the memory that they map by 2 MiB: kernel/compat.h. */
+static void huge(int fd)
+{
+	struct annex_ioc_hdm_clear clear = {.size = sizeof(clear), .bytes = PAGE};
+	struct piece small, p;
+
+	take(&small, fd, ANNEX_PART_CACHED, PAGE);
+	take_untouched(&p, fd, ANNEX_PART_CACHED, 2 * PART);
+	expect(0, (long)(p.args.offset % PART), "huge: a large piece begins at 2 MiB");
+	expect(0, (long)((uintptr_t)p.at % PART), "huge: and so does its mapping");
+	expect(since(6, 6) && !since(6, 17) ? 2 : 2 * 512, faults_of(&p, UINT_MAX),
+	       "huge: faults of 4 MiB");
+	expect(0, madvise((char *)p.at + 3 * PAGE, PAGE, MADV_HWPOISON), "huge: a bad page");
+	expect(since(6, 6) && !since(6, 17) ? 511 : 0, faults_of(&p, 3),
+	       "huge: the pages around it are mapped one by one");
+	clear.offset = p.args.offset + 3 * PAGE;
+	expect(0, call(fd, ANNEX_IOC_HDM_CLEAR, &clear), "huge: it is cleared");
+	expect(1, faults_of(&p, UINT_MAX), "huge: and mapped");
+	give(&p);
+	give(&small);
+	take_untouched(&p, fd, ANNEX_PART_COMBINING, PART);
+	expect(since(6, 12) ? 1 : 512, faults_of(&p, UINT_MAX),
+	       "huge: faults of 2 MiB of write-combining memory");
+	give(&p);
+}
+
 static void private_range(void)
 {
 	struct annex_ioc_hdm_range args = whole();
@@ -472,6 +540,7 @@ static void private_range(void)
 	expect(-ENOSPC, try_piece(fd, ANNEX_PART_COMBINING, PART + PAGE),
 	       "private: too much of wc");
 	killed(fd, 4 * MIB);
+	huge(fd);
 	held_pages(fd);
 	exported(fd);
 	for (unsigned int i = 0; i < 2; i++) {
