@@ -212,7 +212,7 @@ int annex_space_take(struct annex_space *s, u64 bytes, u64 like, struct iova **i
 
 	*iova = alloc_iova(&s->iova, (bytes + page - PAGE_SIZE) >> PAGE_SHIFT, s->last, false);
 	if (!*iova)
-		return -ENOSPC;
+		return -ENOMEM;
 	from = (*iova)->pfn_lo << PAGE_SHIFT;
 	*addr = from + ((like - from) & (page - 1));
 	return 0;
