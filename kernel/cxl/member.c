@@ -37,7 +37,7 @@ static void member_try_release(struct annex_range *r)
 	if (annex_range_state(r) != ANNEX_RANGE_ENDING || !annex_page_idle(r))
 		return;
 	mutex_lock(&r->lock);
-	idle = annex_export_idle(r);
+	idle = annex_exports_idle(&r->exports);
 	mutex_unlock(&r->lock);
 	if (!idle)
 		return;
@@ -61,7 +61,7 @@ static void member_end(struct annex_range *r)
 	mutex_lock(&r->lock);
 	if (annex_range_state(r) == ANNEX_RANGE_LIVE) {
 		annex_page_end(r);
-		annex_export_end(r);
+		annex_exports_end(&r->exports, r->base, r->bytes);
 	}
 	mutex_unlock(&r->lock);
 	annex_range_try_end(r);
@@ -305,9 +305,7 @@ unsigned int annex_member_users(struct annex_hdm *hdm)
 	annex_ranges_unlock();
 	if (!r)
 		return users;
-	mutex_lock(&r->lock);
-	users += annex_export_count(r);
-	mutex_unlock(&r->lock);
+	users += annex_exports_count(&r->exports);
 	if (annex_range_state(r) == ANNEX_RANGE_ENDING)
 		users++; /* pages are still held */
 	annex_range_put(r);

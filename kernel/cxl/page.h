@@ -49,14 +49,9 @@ void annex_page_unmap_poison(struct annex_range *r, u64 first, u64 last);
 /* annex_page_restore() - Zero @n pages whose poison was cleared, and make them accessible. */
 void annex_page_restore(struct annex_range *r, const unsigned long *pages, unsigned int n);
 
-/* export.c: memory of a range as dma-bufs, for direct access by other devices. */
-int annex_export_create(struct annex_range *r, struct annex_hdm *hdm,
-			struct annex_ioc_hdm_dmabuf *args);
-/* annex_export_end() - Tell importers to unmap. Call these three under the range's lock. */
-void annex_export_end(struct annex_range *r);
-/* annex_export_idle() - Whether no device has a dma-buf of the range mapped. */
-bool annex_export_idle(struct annex_range *r);
-unsigned int annex_export_count(struct annex_range *r);
+/* export.c: memory of a range as a dma-buf, for direct access by other devices. */
+int annex_range_export(struct annex_range *r, struct annex_hdm *hdm,
+		       struct annex_ioc_hdm_dmabuf *args);
 
 /* poison.c: the poison lists of devices, applied to the pages of a range. */
 void annex_poison_apply(struct annex_range *r);

@@ -62,7 +62,7 @@ struct annex_range *annex_range_alloc(const struct annex_want *want, work_func_t
 	mutex_init(&r->gate.lock);
 	INIT_LIST_HEAD(&r->pieces);
 	INIT_LIST_HEAD(&r->spaces);
-	INIT_LIST_HEAD(&r->exports);
+	annex_exports_init(&r->exports);
 	INIT_DELAYED_WORK(&r->end, end);
 	for (r->n = 0; r->n < want->n; r->n++) {
 		r->members[r->n] = want->members[r->n];

@@ -23,6 +23,7 @@
 #include <linux/rwsem.h>
 #include <linux/workqueue.h>
 #include <uapi/annex.h>
+#include "export.h"
 #include "filter.h"
 #include "hdm.h"
 #include "route.h"
@@ -41,7 +42,7 @@ enum annex_range_state {
  * @refs: references: one for each user, one for the members together until it is GONE, one for @end
  *	while that is queued.
  * @state: state (the view); annex_range_state() reads it without the view.
- * @lock: protects @nusers and @exports. A LIVE range becomes ENDING under it.
+ * @lock: protects @nusers. A LIVE range becomes ENDING under it.
  * @nusers: number of files and dma-bufs that use the range.
  * @made: completed when the range is LIVE and its poison is applied, or when it could not be made.
  * @gone: completed when the range is GONE.
@@ -74,7 +75,7 @@ enum annex_range_state {
  * @taken: bitmap of pages in pieces, and of the packet filter.
  * @pieces: pieces.
  * @spaces: address spaces of open files, whose mappings may have pages (page.c).
- * @exports: dma-bufs (@lock).
+ * @exports: dma-bufs; created and ended under @lock.
  */
 struct annex_range {
 	struct kref refs;
@@ -106,7 +107,7 @@ struct annex_range {
 	unsigned long *taken;
 	struct list_head pieces;
 	struct list_head spaces;
-	struct list_head exports;
+	struct annex_exports exports;
 };
 
 /*

@@ -452,7 +452,7 @@ static long user_dmabuf(void *self, void *arg)
 	struct annex_user *user = self;
 	struct annex_range *r = user_range_of(user);
 
-	return r ? annex_export_create(r, user->hdm, arg) : -ENXIO;
+	return r ? annex_range_export(r, user->hdm, arg) : -ENXIO;
 }
 
 static const struct annex_call user_calls[] = {

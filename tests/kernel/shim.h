@@ -140,6 +140,7 @@ struct kref {
 	for (at = container_of((head)->next, typeof(*at), member); &at->member != (head);          \
 	     at = container_of(at->member.next, typeof(*at), member))
 
+typedef unsigned int atomic_t;
 typedef unsigned int wait_queue_head_t;
 #define init_waitqueue_head(w) (*(w) = 0)
 #define wake_up_all(w) (++*(w))
