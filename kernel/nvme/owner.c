@@ -29,7 +29,7 @@ static void owner_revoke(struct work_struct *work)
 	struct annex_ctrl *ctrl = map->ctrl;
 
 	annex_ctrl_lock(ctrl);
-	if (ctrl->owner && map->span.segs) { /* also if the controller did not stop */
+	if (ctrl->owner && map->span.segs) {
 		dev_warn_ratelimited(&ctrl->dev, "a dma-buf was taken away: reset\n");
 		annex_queue_reset(ctrl->owner);
 		annex_map_unmap(map);
