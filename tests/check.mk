@@ -127,7 +127,7 @@ thread_gate := $(filter-out fs ssd,$(thread_rooms))
 # Both gates, the longest first, since the last steps run alone.
 user_exec := exec exec_made
 user_migrate := mem mem_faults mem_share mem_signal mem_threads mem_trouble
-gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 \
+gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 guests-peer-7.3 \
 	$(addprefix thread/unit/,$(filter-out $(model_rooms),$(thread_gate))) \
 	$(addprefix sane/unit/,$(filter-out $(model_rooms),$(UNIT_ROOMS))) module \
 	$(addprefix sane/tool/,$(filter-out $(model_parts),$(hostile))) promela tidy cuda \
@@ -308,6 +308,10 @@ check/guests-6.1 check/guests-7.3: check/guests-%: built/gcc | $(BUILD)/qemu/ker
 # A kernel between them.
 check/guests-6.18: built/gcc
 	$(call step,guests: 6.18,3600,,env KERNEL=6.18 NVME=1 tests/qemu/run.sh)
+# Only this kernel has peer-to-peer DMA, on processors that it knows.
+check/guests-peer-7.3: built/gcc | $(BUILD)/qemu/kernel/7.3/release
+	$(call step,guests: peer-to-peer DMA,600,$(call guest_inputs,7.3),\
+		env CPU=max$(comma)family=23 tests/qemu/run.sh -k 7.3 -i 1 -n 2 peer)
 # And with what differs between emulators.
 check/guests-7.2: built/gcc
 	$(call step,guests: 7.2 on QEMU 11.1,3600,,env QEMU=11.1 CXL_SHAPE=tree \

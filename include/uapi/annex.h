@@ -141,7 +141,8 @@ struct annex_ioc_map {
  * @id: in: identifier of the mapping; -ENOENT: no such mapping.
  *
  * -EBUSY: a queue is in the mapping; or there is no IOMMU, and the owner has queue pairs, whose
- * commands could still access the memory. With an IOMMU a late command fails.
+ * commands could still access the memory; or another device still has a dma-buf of the mapping
+ * mapped. All of these have ended, so repeat the call. With an IOMMU a late command fails.
  */
 struct annex_ioc_unmap {
 	__u32 size;
@@ -263,7 +264,28 @@ struct annex_ioc_feature {
 	__u32 status;
 };
 
-/* Free in Linux's ioctl-number.rst. Numbers 0x00 to 0x0a: controllers, 0x20 to 0x25: CXL memory. */
+/**
+ * struct annex_ioc_dmabuf - ANNEX_IOC_DMABUF, ANNEX_IOC_HDM_DMABUF: memory as a dma-buf.
+ * @size: in: bytes of this structure.
+ * @fd: out: its descriptor, closed on exec.
+ * @offset: in: first byte, page aligned: of the range; of controller memory, as for mmap().
+ * @bytes: in: size, in whole pages.
+ *
+ * A dma-buf of controller memory ends with its mapping, and at a reset or removal: importers must
+ * unmap it. Before that, open() for writing returns -EBUSY, and unbinding waits. Importing returns
+ * -EOPNOTSUPP if the device cannot access the memory, or if its driver needs struct pages. Errors:
+ * -ENOENT: no such mapping of ANNEX_MAP_CMB; -ENXIO: the file has no range; -EINVAL: pages outside
+ * of it, or of its cacheable part; -EACCES: not in one piece of the caller's in a private range;
+ * -ENODEV; -EOPNOTSUPP: no CONFIG_PCI_P2PDMA, or shifted addresses; -EMFILE, -ENFILE, -ENOMEM.
+ */
+struct annex_ioc_dmabuf {
+	__u32 size;
+	__s32 fd;
+	__aligned_u64 offset;
+	__aligned_u64 bytes;
+};
+
+/* Free in Linux's ioctl-number.rst. Numbers 0x00 to 0x0b: controllers, 0x20 to 0x25: CXL memory. */
 #define ANNEX_IOC_TYPE 0xA7
 
 #define ANNEX_IOC_INFO _IOWR(ANNEX_IOC_TYPE, 0x00, struct annex_ioc_info)
@@ -278,6 +300,7 @@ struct annex_ioc_feature {
 #define ANNEX_IOC_RESET _IO(ANNEX_IOC_TYPE, 0x08)
 #define ANNEX_IOC_LOG _IOWR(ANNEX_IOC_TYPE, 0x09, struct annex_ioc_log)
 #define ANNEX_IOC_FEATURE _IOWR(ANNEX_IOC_TYPE, 0x0a, struct annex_ioc_feature)
+#define ANNEX_IOC_DMABUF _IOWR(ANNEX_IOC_TYPE, 0x0b, struct annex_ioc_dmabuf)
 
 /*
  * Offsets for mmap(). Mappings must be shared, and are not inherited by a child, except for
@@ -394,24 +417,6 @@ struct annex_ioc_hdm_range {
 };
 
 #define ANNEX_HDM_RANGE_SHARED (1u << 0)
-
-/**
- * struct annex_ioc_hdm_dmabuf - ANNEX_IOC_HDM_DMABUF: cacheable memory of the range as a dma-buf.
- * @size: in: bytes of this structure.
- * @fd: out: its descriptor, closed on exec.
- * @offset: in: first byte in the range, page aligned.
- * @bytes: in: size, in whole pages.
- *
- * -ENXIO: the file has no range; -EINVAL: pages outside of the cacheable part; -EACCES: the range
- * is private, and they are not in one piece of the caller's; -ENODEV: the range has ended; -EMFILE,
- * -ENFILE: no free descriptor; -ENOMEM.
- */
-struct annex_ioc_hdm_dmabuf {
-	__u32 size;
-	__s32 fd;
-	__aligned_u64 offset;
-	__aligned_u64 bytes;
-};
 
 #define ANNEX_M2FUNC_PIECES 31
 #define ANNEX_M2FUNC_SHARE 2
@@ -568,7 +573,7 @@ struct annex_hdm_event {
 
 #define ANNEX_IOC_HDM_INFO _IOWR(ANNEX_IOC_TYPE, 0x20, struct annex_ioc_hdm_info)
 #define ANNEX_IOC_HDM_RANGE _IOWR(ANNEX_IOC_TYPE, 0x21, struct annex_ioc_hdm_range)
-#define ANNEX_IOC_HDM_DMABUF _IOWR(ANNEX_IOC_TYPE, 0x22, struct annex_ioc_hdm_dmabuf)
+#define ANNEX_IOC_HDM_DMABUF _IOWR(ANNEX_IOC_TYPE, 0x22, struct annex_ioc_dmabuf)
 #define ANNEX_IOC_HDM_PIECE _IOWR(ANNEX_IOC_TYPE, 0x23, struct annex_ioc_hdm_piece)
 #define ANNEX_IOC_HDM_POISON _IOWR(ANNEX_IOC_TYPE, 0x24, struct annex_ioc_hdm_poison)
 #define ANNEX_IOC_HDM_CLEAR _IOW(ANNEX_IOC_TYPE, 0x25, struct annex_ioc_hdm_clear)
@@ -591,9 +596,9 @@ static_assert(sizeof(struct annex_ioc_abort) == 16, "annex_ioc_abort");
 static_assert(sizeof(struct annex_ioc_state) == 16, "annex_ioc_state");
 static_assert(sizeof(struct annex_ioc_log) == 40, "annex_ioc_log");
 static_assert(sizeof(struct annex_ioc_feature) == 24, "annex_ioc_feature");
+static_assert(sizeof(struct annex_ioc_dmabuf) == 24, "annex_ioc_dmabuf");
 static_assert(sizeof(struct annex_ioc_hdm_info) == 96, "annex_ioc_hdm_info");
 static_assert(sizeof(struct annex_ioc_hdm_range) == 64, "annex_ioc_hdm_range");
-static_assert(sizeof(struct annex_ioc_hdm_dmabuf) == 24, "annex_ioc_hdm_dmabuf");
 static_assert(sizeof(struct annex_ioc_hdm_piece) == 32, "annex_ioc_hdm_piece");
 static_assert(sizeof(struct annex_filter_entry) == 32, "annex_filter_entry");
 static_assert(sizeof(struct annex_filter) == 4096, "annex_filter");

@@ -98,8 +98,7 @@ static int export_join(struct annex_range *r, struct range_export *x)
 	return fd;
 }
 
-int annex_range_export(struct annex_range *r, struct annex_hdm *hdm,
-		       struct annex_ioc_hdm_dmabuf *args)
+int annex_range_export(struct annex_range *r, struct annex_hdm *hdm, struct annex_ioc_dmabuf *args)
 {
 	struct range_export *x;
 	int fd;

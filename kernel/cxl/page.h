@@ -50,8 +50,7 @@ void annex_page_unmap_poison(struct annex_range *r, u64 first, u64 last);
 void annex_page_restore(struct annex_range *r, const unsigned long *pages, unsigned int n);
 
 /* export.c: memory of a range as a dma-buf, for direct access by other devices. */
-int annex_range_export(struct annex_range *r, struct annex_hdm *hdm,
-		       struct annex_ioc_hdm_dmabuf *args);
+int annex_range_export(struct annex_range *r, struct annex_hdm *hdm, struct annex_ioc_dmabuf *args);
 
 /* poison.c: the poison lists of devices, applied to the pages of a range. */
 void annex_poison_apply(struct annex_range *r);

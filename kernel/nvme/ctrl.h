@@ -19,6 +19,7 @@
 #include "admin.h"
 #include "cmb.h"
 #include "event.h"
+#include "export.h"
 #include "space.h"
 
 #define ANNEX_PAGE 4096u /* page size of the controller: CC.MPS is 0 */
@@ -107,6 +108,7 @@ struct annex_sriov {
  * @admin: admin queue.
  * @shadow: shadow doorbells.
  * @cmb: controller memory.
+ * @exports: dma-bufs of controller memory; created and ended under @lock.
  * @sriov: its virtual functions.
  * @event: its asynchronous events.
  * @wait: waiters in poll(), and in annex_ctrl_lock().
@@ -140,6 +142,7 @@ struct annex_ctrl {
 	struct annex_admin admin;
 	struct annex_shadow shadow;
 	struct annex_cmb cmb;
+	struct annex_exports exports;
 	struct annex_sriov sriov;
 	struct annex_event event;
 	wait_queue_head_t wait;
@@ -216,7 +219,7 @@ int annex_sriov_begin(struct annex_ctrl *ctrl);
  * The view: the mappings of user space. Faults insert doorbells, shadow doorbells and controller
  * memory; new host memory is mapped at once. A reset or a removal removes all but host memory.
  * Faults then insert a dummy page, so that stores of an owner that has not noticed the reset have
- * no effect.
+ * no effect. Dma-bufs of controller memory end with the pages.
  *
  * annex_view_open() - Let faults insert pages of the controller.
  */
@@ -225,9 +228,15 @@ void annex_view_open(struct annex_ctrl *ctrl);
 void annex_view_close(struct annex_ctrl *ctrl);
 /* annex_view_end() - Remove the pages for good: the controller is gone. */
 void annex_view_end(struct annex_ctrl *ctrl);
-/* annex_view_forget() - Remove the pages of one mapping of controller memory. */
+/* annex_view_forget() - Remove the pages of one mapping of controller memory, and its dma-bufs. */
 void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map);
 int annex_view_mmap(struct file *file, struct vm_area_struct *vma);
+
+/*
+ * annex_share_settle() - Wait until no device has a dma-buf of controller memory mapped, which all
+ * have ended, without locks. false, with a line: one still has, after 5 s.
+ */
+bool annex_share_settle(struct annex_ctrl *ctrl);
 
 extern struct pci_driver annex_ctrl_driver;
 

@@ -118,6 +118,7 @@ static struct annex_ctrl *driver_make(struct pci_dev *pdev)
 	INIT_LIST_HEAD(&ctrl->functions);
 	init_waitqueue_head(&ctrl->wait);
 	annex_event_init(ctrl);
+	annex_exports_init(&ctrl->exports);
 	return ctrl;
 }
 
@@ -300,6 +301,8 @@ static void driver_remove(struct pci_dev *pdev)
 	cdev_device_del(&ctrl->cdev, &ctrl->dev);
 	annex_owner_evict(ctrl);
 	driver_free_vectors(ctrl);
+	while (!annex_share_settle(ctrl)) /* the next driver has the same addresses */
+		;
 	driver_disable_pci(ctrl);
 	put_device(&ctrl->dev);
 }

@@ -287,6 +287,8 @@ int annex_map_remove(struct annex_owner *owner, u32 id)
 		err = annex_refuse(ctrl, -EBUSY, "unmap: a queue lies in mapping %u", id);
 	else if (!ctrl->space.domain && !xa_empty(&owner->queues))
 		err = -EBUSY; /* no line: commands in flight could still access the memory */
+	else if (map->kind == ANNEX_MAP_CMB && annex_share_end(map))
+		err = annex_refuse(ctrl, -EBUSY, "unmap: a device still accesses mapping %u", id);
 	if (!err) {
 		down_write(&ctrl->view);
 		xa_erase(&owner->maps, id);

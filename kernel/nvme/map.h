@@ -15,6 +15,7 @@
 
 struct annex_ctrl;
 struct annex_owner;
+struct annex_ioc_dmabuf;
 struct annex_ioc_map;
 struct annex_ioc_seg;
 struct dma_buf;
@@ -91,6 +92,14 @@ void annex_map_free_all(struct list_head *list);
  * -EOPNOTSUPP: not contiguous.
  */
 int annex_map_addr(const struct annex_map *map, u64 offset, u64 bytes, u64 *addr);
+
+/* share.c. annex_share_create() - ANNEX_IOC_DMABUF. Under the controller's lock, like the next. */
+int annex_share_create(struct annex_owner *owner, struct annex_ioc_dmabuf *args);
+/*
+ * annex_share_end() - End the dma-bufs of a mapping of controller memory. Return: whether a
+ * device still has one mapped.
+ */
+bool annex_share_end(const struct annex_map *map);
 
 /* annex_map_add() - Append @n pages to @map->table, which @left others will follow. */
 static inline int annex_map_add(struct annex_map *map, struct page **pages, unsigned int n,

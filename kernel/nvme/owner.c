@@ -65,6 +65,7 @@ void annex_owner_pause(struct annex_ctrl *ctrl)
 	if (!ctrl->gone)
 		annex_view_close(ctrl);
 	mutex_unlock(&ctrl->lock);
+	annex_share_settle(ctrl);
 }
 
 void annex_owner_resume(struct annex_ctrl *ctrl)
@@ -124,6 +125,8 @@ static int owner_claim(struct annex_ctrl *ctrl, struct annex_owner *owner)
 		return annex_refuse(ctrl, -EAGAIN, "open: it recovers from an error, or sleeps");
 	if (ctrl->sriov.claimed)
 		return annex_refuse(ctrl, -EBUSY, "open: it has virtual functions");
+	if (!annex_exports_idle(&ctrl->exports))
+		return annex_refuse(ctrl, -EBUSY, "open: a device still accesses its memory");
 	err = owner_may_open(ctrl);
 	if (!err)
 		err = annex_cmb_clear(ctrl);
@@ -181,6 +184,8 @@ static int owner_release(struct inode *inode, struct file *file)
 		ctrl->owner = NULL;
 	mutex_unlock(&ctrl->lock);
 	annex_map_free_all(&maps);
+	if (file->f_mode & FMODE_WRITE)
+		annex_share_settle(ctrl); /* usually importers unmap at once, for the next owner */
 	xa_destroy(&owner->maps);
 	xa_destroy(&owner->queues);
 	kfree(owner);
@@ -300,6 +305,11 @@ static long owner_abort(void *self, void *arg)
 	return annex_queue_abort(self, arg);
 }
 
+static long owner_dmabuf(void *self, void *arg)
+{
+	return annex_share_create(self, arg);
+}
+
 /* Also of a controller that is gone. */
 static long owner_state(void *self, void *arg)
 {
@@ -331,6 +341,7 @@ static const struct annex_call owner_calls[] = {
 	{ANNEX_IOC_RESET, 0, owner_reset, .locked = true},
 	{ANNEX_IOC_LOG, 40, owner_log, .reads = true},
 	{ANNEX_IOC_FEATURE, 24, owner_feature, .locked = true, .reads = true},
+	{ANNEX_IOC_DMABUF, 24, owner_dmabuf, .locked = true},
 };
 
 static int owner_lock(void *self)

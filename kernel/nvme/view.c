@@ -26,8 +26,10 @@ static unsigned long view_first_page(const struct vm_area_struct *vma)
 
 void annex_view_forget(struct annex_ctrl *ctrl, const struct annex_map *map)
 {
-	if (map->kind == ANNEX_MAP_CMB)
-		unmap_mapping_range(ctrl->owner->mapping, ANNEX_MMAP_NEW(map->id), map->bytes, 1);
+	if (map->kind != ANNEX_MAP_CMB)
+		return;
+	unmap_mapping_range(ctrl->owner->mapping, ANNEX_MMAP_NEW(map->id), map->bytes, 1);
+	annex_share_end(map);
 }
 
 /* Remove the pages of the controller; new host memory stays mapped. */

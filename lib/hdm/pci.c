@@ -287,7 +287,7 @@ static int take_piece(struct pci_range *r, const struct annex_uri *uri)
 /* All that a queue or a buffer may ever lie in, while the file that it is a part of is open. */
 static int export_all(struct pci_range *r)
 {
-	struct annex_ioc_hdm_dmabuf args = {
+	struct annex_ioc_dmabuf args = {
 		.size = sizeof(args), .offset = r->offset, .bytes = r->m.bytes};
 	int err = ask(r, r->members[0], ANNEX_IOC_HDM_DMABUF, &args, "no dma-buf of it");
 

@@ -295,7 +295,8 @@ common()
 }
 
 # An IOMMU that interrupts pass by; one whose firmware has memory of its own; controllers with
-# several namespaces, the first of which has one interrupt; one with virtual functions.
+# several namespaces, the first of which has one interrupt; one with virtual functions; two whose
+# processor lets devices access each other.
 odd_cells()
 {
 	local NVME=1 tests=(boot owners lockdown)
@@ -306,6 +307,8 @@ odd_cells()
 	! here_too 6.12 || NAMESPACES=3 VECTORS=1 IOMMU=0 run_cell
 	tests=(functions)
 	! here_too 6.12 || VFS=2 IOMMU=1 run_cell
+	tests=(peer)
+	! here_too 7.3 || CPU=max,family=23 IOMMU=0 NVME=2 run_cell
 }
 
 # Two devices that the kernel's own driver can be compared on; four below a switch and two bridges,

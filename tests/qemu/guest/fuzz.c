@@ -83,6 +83,22 @@ static void do_unmap(struct fuzzer *f)
 	call(f, fd, ANNEX_IOC_UNMAP, &args);
 }
 
+static void do_export(struct fuzzer *f)
+{
+	struct annex_ioc_dmabuf args = {.size = size_of(f, ANNEX_IOC_DMABUF),
+					.offset = maybe(&f->state, draw(&f->state, 2) * PAGE),
+					.bytes = maybe(&f->state, PAGE)};
+	struct annex_ioc_map again = {.size = sizeof(again), .kind = ANNEX_MAP_DMABUF};
+
+	args.offset += ANNEX_MMAP_NEW(some_id(f));
+	if (call(f, fd, ANNEX_IOC_DMABUF, &args))
+		return;
+	again.bytes = PAGE;
+	again.fd = args.fd;
+	call(f, fd, ANNEX_IOC_MAP, &again);
+	close(args.fd);
+}
+
 static void do_queue(struct fuzzer *f)
 {
 	struct annex_ioc_queue args = {
@@ -286,8 +302,8 @@ static int owner(uint64_t seed)
 {
 	static const struct action table[] = {{200, do_map}, {120, do_unmap}, {130, do_queue},
 					      {70, do_qid},  {80, do_small},  {100, do_mmap},
-					      {230, touch},  {55, reshape},   {5, do_fork},
-					      {3, do_reset}, {0, NULL}};
+					      {230, touch},  {55, reshape},   {20, do_export},
+					      {5, do_fork},  {3, do_reset},   {0, NULL}};
 	struct fuzzer self = {.state = seed};
 	uint64_t way = draw(&self.state, 4);
 

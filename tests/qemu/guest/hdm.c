@@ -385,7 +385,7 @@ static int dmabuf(const char *members, const char *uri, bool forever)
 				      .sq = ANNEX_PLACE_PROVIDER,
 				      .cq = ANNEX_PLACE_PROVIDER,
 				      .provider = &provider};
-	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = 64 * MIB};
+	struct annex_ioc_dmabuf args = {.size = sizeof(args), .bytes = 64 * MIB};
 	struct annex_dev *dev = NULL;
 	int err;
 

@@ -169,7 +169,7 @@ static void other_files(void)
 
 static void dmabufs(int fd)
 {
-	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = PAGE, .offset = 1};
+	struct annex_ioc_dmabuf args = {.size = sizeof(args), .bytes = PAGE, .offset = 1};
 
 	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_DMABUF, &args), "dma-buf: not a page");
 	args.offset = GRANULE - 2 * PART;
@@ -187,7 +187,7 @@ static void dmabufs(int fd)
 /* A file that was opened for reading is told things, and changes none. */
 static void reading(void)
 {
-	struct annex_ioc_hdm_dmabuf buf = {.size = sizeof(buf), .bytes = PAGE};
+	struct annex_ioc_dmabuf buf = {.size = sizeof(buf), .bytes = PAGE};
 	struct annex_ioc_hdm_piece piece = {.size = sizeof(piece), .bytes = PAGE};
 	struct annex_ioc_hdm_clear clear = {.size = sizeof(clear), .bytes = PAGE};
 	struct annex_ioc_hdm_range range = whole();
@@ -337,7 +337,7 @@ static void give(struct piece *p)
 
 static long try_dmabuf(int fd, uint64_t offset, uint64_t bytes)
 {
-	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .offset = offset, .bytes = bytes};
+	struct annex_ioc_dmabuf args = {.size = sizeof(args), .offset = offset, .bytes = bytes};
 	long err = call(fd, ANNEX_IOC_HDM_DMABUF, &args);
 
 	return err ? err : args.fd;

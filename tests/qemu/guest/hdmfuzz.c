@@ -105,7 +105,7 @@ static void do_range(struct fuzzer *f)
 static void do_dmabuf(struct fuzzer *f)
 {
 	unsigned int i = (unsigned int)draw(&f->state, BUFS);
-	struct annex_ioc_hdm_dmabuf args = {
+	struct annex_ioc_dmabuf args = {
 		.size = size_of(f, ANNEX_IOC_HDM_DMABUF),
 		.offset = maybe(&f->state, draw(&f->state, 4096) * PAGE),
 		.bytes = maybe(&f->state, (1 + draw(&f->state, 64)) * PAGE),

@@ -88,7 +88,7 @@ static int dmabuf = -1;
 
 static long export_memory(void)
 {
-	struct annex_ioc_hdm_dmabuf args = {.size = sizeof(args), .bytes = 16 * PAGE};
+	struct annex_ioc_dmabuf args = {.size = sizeof(args), .bytes = 16 * PAGE};
 	int next = dup(fd);
 	long err;
 

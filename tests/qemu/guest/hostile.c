@@ -515,6 +515,7 @@ static void read_only(void)
 	no_map(-EBADF, fresh(ANNEX_MAP_HOST, PAGE), "opened for reading");
 	no_map(-EBADF, user(mem, PAGE), "opened for reading, its own memory");
 	no_queue(-EBADF, q, "opened for reading");
+	no_export(-EBADF, 1, 0, PAGE, "opened for reading");
 	expect(-EBADF, destroy(QID), "delete: opened for reading");
 	expect(-EBADF, call(ANNEX_IOC_RESET, NULL), "reset: opened for reading");
 	expect(-EACCES, try_mmap(PAGE, PROT_READ, MAP_SHARED, ANNEX_MMAP_DOORBELLS),

@@ -19,6 +19,7 @@ static const struct {
 	{"delete", ANNEX_IOC_QUEUE_DELETE},
 	{"abort", ANNEX_IOC_ABORT},
 	{"state", ANNEX_IOC_STATE},
+	{"dma-buf", ANNEX_IOC_DMABUF},
 };
 
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -105,7 +106,7 @@ static void sizes(void)
 		expect(-E2BIG, call(resized(calls[i].request, size + 8), args),
 		       "%s: a member that the module does not know", calls[i].name);
 	}
-	expect(-ENOTTY, call(_IO(ANNEX_IOC_TYPE, 0x0b), NULL), "a call after the last");
+	expect(-ENOTTY, call(_IO(ANNEX_IOC_TYPE, 0x0c), NULL), "a call after the last");
 	expect(-ENOTTY, call(ANNEX_IOC_HDM_INFO, mem), "a call of CXL memory");
 	expect(-ENOTTY, call(_IO('A', 0x08), NULL), "a call of another's");
 	expect(-ENOTTY, call(_IOC(_IOC_READ, ANNEX_IOC_TYPE, 0, sizeof(info)), mem),
@@ -385,6 +386,34 @@ static void map_cmb(void)
 	expect(0, err, "unmap: it");
 }
 
+/* What the export of good pages says depends on the kernel: see peer.sh. */
+static void exports(void)
+{
+	const uint64_t bytes = 4 * PAGE;
+	uint32_t host, id;
+	int got;
+
+	expect(0, map(fresh(ANNEX_MAP_HOST, bytes), &host), "map: host memory");
+	no_export(-ENOENT, 0, 0, PAGE, "of mapping 0");
+	no_export(-ENOENT, 12345, 0, PAGE, "of no mapping");
+	no_export(-ENOENT, UINT32_MAX, 0, PAGE, "of doorbells");
+	no_export(-ENOENT, host, 0, PAGE, "of host memory");
+	unmap(host);
+	if (map(fresh(ANNEX_MAP_CMB, bytes), &id))
+		return;
+	no_export(-EINVAL, id, 0, 0, "of no bytes");
+	no_export(-EINVAL, id, 0, PAGE + 512, "of a part of a page");
+	no_export(-EINVAL, id, 512, PAGE, "from a part of a page");
+	no_export(-EINVAL, id, 0, bytes + PAGE, "of more than the mapping has");
+	no_export(-EINVAL, id, bytes, PAGE, "behind the mapping");
+	no_export(-EINVAL, id, PAGE, bytes, "across its end");
+	no_export(-EINVAL, id, PAGE, ALL_ONES, "that wraps");
+	got = try_export(id, PAGE, PAGE);
+	expect(1, got >= 0 || got == -EOPNOTSUPP, "dma-buf: of controller memory");
+	expect(0, unmap(id), "unmap: controller memory");
+	close(got);
+}
+
 static void unmaps(void)
 {
 	uint32_t id;
@@ -640,6 +669,7 @@ int main(int argc, char **argv)
 	map_results();
 	map_dmabuf();
 	map_cmb();
+	exports();
 	unmaps();
 	queues();
 	file_calls();

@@ -155,6 +155,26 @@ static inline void no_map(long want, struct annex_ioc_map args, const char *word
 		unmap(id);
 }
 
+/* A dma-buf, or a negative errno. */
+static inline int try_export(uint32_t id, uint64_t offset, uint64_t bytes)
+{
+	struct annex_ioc_dmabuf args = {
+		.size = sizeof(args), .offset = ANNEX_MMAP_NEW(id) + offset, .bytes = bytes};
+	long err = call(ANNEX_IOC_DMABUF, &args);
+
+	return err ? (int)err : args.fd;
+}
+
+static inline void no_export(long want, uint32_t id, uint64_t offset, uint64_t bytes,
+			     const char *words)
+{
+	int got = try_export(id, offset, bytes);
+
+	expect(want, got < 0 ? got : 0, "dma-buf: %s", words);
+	if (got >= 0)
+		close(got);
+}
+
 static uint32_t rings; /* a mapping for queues */
 
 static inline struct annex_ioc_queue queue(uint32_t qid)

@@ -165,6 +165,18 @@ slot()
 		dd of="$1" bs=2 seek=$((at / 2)) conv=notrunc 2>/dev/null
 }
 
+# loses_power, has_power - The slot of $address.
+loses_power()
+{
+	port=$(port "$address")
+	slot "$port" 5 && hidden "$address"
+}
+
+has_power()
+{
+	slot "$port" 1 && echo 1 >/sys/bus/pci/rescan
+}
+
 # memory_space 0|1 - Whether the controller at $address answers to loads and stores: without, QEMU
 # answers 0.
 memory_space()

@@ -17,18 +17,6 @@ back()
 	[ "$(controllers | head -n 1)" = "$address" ]
 }
 
-# loses_power, has_power - The slot of $address.
-loses_power()
-{
-	port=$(port "$address")
-	slot "$port" 5 && hidden "$address"
-}
-
-has_power()
-{
-	slot "$port" 1 && echo 1 >/sys/bus/pci/rescan
-}
-
 # comes_back COMMAND... - By this.
 comes_back()
 {
