@@ -55,13 +55,18 @@ int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 off
 
 void annex_filter_kill(struct annex_gate *g)
 {
-	WRITE_ONCE(g->dead, true);
+	WRITE_ONCE(g->cut, true);
+}
+
+void annex_filter_poison(struct annex_gate *g)
+{
+	WRITE_ONCE(g->poisoned, true);
 }
 
 /* Whether the table is there and may be touched. Under the lock. */
 static bool filter_is_there(const struct annex_gate *g)
 {
-	return g->at && !READ_ONCE(g->dead);
+	return g->at && !READ_ONCE(g->cut) && !READ_ONCE(g->poisoned);
 }
 
 void annex_filter_exit(struct annex_gate *g)
@@ -163,7 +168,7 @@ static bool filter_wait_ack(struct annex_gate *g)
 			return true;
 		}
 		msleep(LOOK_MS);
-		if (READ_ONCE(g->dead))
+		if (!filter_is_there(g))
 			return true;
 		now = readq(TABLE(g, heartbeat));
 		if (now != heartbeat)

@@ -15,8 +15,8 @@ struct annex_piece;
 
 /**
  * struct annex_gate - The filter of a range.
- * @dead: no load or store reaches the memory any more, or the table is poisoned: the module does
- *	not touch it. Read and written without the lock.
+ * @cut: no load or store reaches the memory any more. Read and written without the lock.
+ * @poisoned: the table is poisoned; in the same way.
  * @lock: protects the members below; held for the clearing of a page, or a second at most.
  * @at: kernel mapping of the uncached part; NULL: no such part, or the range has ended.
  * @offset: offset in the range of its first byte.
@@ -28,7 +28,7 @@ struct annex_piece;
  * @heartbeat: its heartbeat then.
  */
 struct annex_gate {
-	bool dead;
+	bool cut, poisoned;
 	struct mutex lock; /* protects the members below */
 	void __iomem *at;
 	u64 offset;
@@ -45,8 +45,12 @@ struct annex_gate {
  */
 int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 offset);
 void annex_filter_exit(struct annex_gate *g);
-/* annex_filter_kill() - Touch the memory no more: on hardware the kernel would not survive it. */
+/*
+ * annex_filter_kill() - Touch the memory no more: on hardware the kernel would not survive it.
+ * annex_filter_poison() - Touch the table no more.
+ */
 void annex_filter_kill(struct annex_gate *g);
+void annex_filter_poison(struct annex_gate *g);
 /* annex_filter_add() - Clear a piece, and add its entry. -ENOSPC, -ENODEV, -EINTR (killed). */
 int annex_filter_add(struct annex_gate *g, struct annex_piece *piece);
 /*

@@ -259,7 +259,7 @@ static int page_clear_free(struct annex_range *r, u64 at, u64 bytes)
 	int err = -ENODEV;
 
 	down_read(&r->view);
-	if (r->state == ANNEX_RANGE_LIVE && !READ_ONCE(r->gate.dead)) {
+	if (r->state == ANNEX_RANGE_LIVE && !READ_ONCE(r->gate.cut)) {
 		if (at < r->cached && page_ref_count(pfn_to_page(PHYS_PFN(r->base + at))) != 1)
 			err = -EBUSY;
 		else
@@ -291,7 +291,7 @@ bool annex_page_mark_poison(struct annex_range *r, u64 first, u64 last)
 		return false;
 	bitmap_set(r->bad, from, end - from);
 	if (r->uc && test_bit((r->cached + r->wc) >> PAGE_SHIFT, r->bad))
-		annex_filter_kill(&r->gate); /* its table is poisoned */
+		annex_filter_poison(&r->gate);
 	trace_annex_hdm_poison(dev_name(&r->members[0]->dev), from << PAGE_SHIFT,
 			       (end - from) << PAGE_SHIFT);
 	return true;

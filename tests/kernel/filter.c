@@ -180,12 +180,12 @@ static void untouched(const u8 *at)
 	shim_require(false);
 }
 
-/* Memory that is gone is neither read nor written, and its pages count as free. */
-static void gone(void)
+/* Memory that has ended in some way is neither read nor written, and its pages count as free. */
+static void not_touched(void (*from_now_on)(struct annex_gate *g))
 {
 	begin(acknowledge);
 	CU_ASSERT(!add(0) && !add(1));
-	annex_filter_kill(&gate);
+	from_now_on(&gate);
 	shim.reads = untouched;
 	memset(part, 0xff, sizeof(part));
 	CU_ASSERT(removes(0));
@@ -197,7 +197,17 @@ static void gone(void)
 	end();
 }
 
+static void gone(void)
+{
+	not_touched(annex_filter_kill);
+}
+
+static void poisoned(void)
+{
+	not_touched(annex_filter_poison);
+}
+
 UNIT_SUITE(cxl_filter, {"a good device", good_device},
 	   {"a device that writes into the table", table_that_lies},
 	   {"devices that do not acknowledge", deaf_devices}, {"a process that is killed", killed},
-	   {"memory that is gone", gone})
+	   {"memory that is gone", gone}, {"a poisoned table", poisoned})

@@ -15,8 +15,10 @@
  *   hdm direct MEMBERS FILE [on]    O_DIRECT between a file and the range, both ways
  *   hdm dmabuf MEMBERS URI [on]     queues and data of an NVMe device in the range; on: say
  *                                   "running", and go on until something fails; so above
- *   hdm hold MEMBERS FIFO           say "holding", then do what lines from there say: "touch AT":
- *                                   say what byte is there, or "SIGBUS"; "pin AT": a pipe has that
+ *   hdm hold MEMBERS FIFO [UC]      with an uncached part of UC bytes; say "holding", then do what
+ *                                   lines from there say: "touch AT": say what byte is there, or
+ *                                   "SIGBUS"; "piece PART": take a page of that part, and say
+ *                                   whether there is one; "pin AT": a pipe has that
  *                                   page; "drop": no more; "unmap"; "close"; "news MS": whether
  *                                   poll() says within that time that there is new poison;
  *                                   "list": ask for it, without asking the devices; "break AT":
@@ -444,6 +446,14 @@ static long clear_page(const struct range *r, uint64_t offset)
 	return call(r->fds[0], ANNEX_IOC_HDM_CLEAR, &args);
 }
 
+/* Until the process ends. */
+static long take_page(const struct range *r, uint64_t part)
+{
+	struct annex_ioc_hdm_piece piece = {.size = sizeof(piece), .part = part, .bytes = PAGE};
+
+	return call(r->fds[0], ANNEX_IOC_HDM_PIECE, &piece);
+}
+
 static bool has_news(const struct range *r, uint64_t ms)
 {
 	struct pollfd p = {.fd = r->fds[0], .events = POLLPRI};
@@ -451,8 +461,9 @@ static bool has_news(const struct range *r, uint64_t ms)
 	return poll(&p, 1, (int)ms) == 1 && p.revents == POLLPRI;
 }
 
-static int hold(const char *members, const char *fifo)
+static int hold(const char *members, const char *fifo, uint64_t uc)
 {
+	struct annex_ioc_hdm_range wanted = want("0");
 	FILE *lines = fopen(fifo, "r");
 	struct range r;
 	char line[64];
@@ -460,7 +471,8 @@ static int hold(const char *members, const char *fifo)
 
 	if (!lines || pipe(pipes))
 		die("%s: %m", fifo);
-	join(&r, members, want("0"));
+	wanted.uc = uc;
+	join(&r, members, wanted);
 	signal(SIGBUS, on_bus);
 	printf("holding\n");
 	while (fflush(stdout), fgets(line, sizeof(line), lines)) {
@@ -470,6 +482,8 @@ static int hold(const char *members, const char *fifo)
 
 		if (!strncmp(line, "touch", 5))
 			touch(r.mem + at);
+		else if (!strncmp(line, "piece", 5))
+			printf("piece %ld\n", take_page(&r, at));
 		else if (!strncmp(line, "pin", 3))
 			printf("pinned %zd\n", vmsplice(pipes[1], &page, 1, 0));
 		else if (!strncmp(line, "news", 4))
@@ -572,8 +586,8 @@ int main(int argc, char **argv)
 		return direct(argv[2], argv[3], argc > 4);
 	if (!strcmp(what, "dmabuf") && argc >= 4)
 		return dmabuf(argv[2], argv[3], argc > 4);
-	if (!strcmp(what, "hold") && argc == 4)
-		return hold(argv[2], argv[3]);
+	if (!strcmp(what, "hold") && argc >= 4)
+		return hold(argv[2], argv[3], argc > 4 ? strtoull(argv[4], NULL, 0) : 0);
 	if (!strcmp(what, "wait"))
 		return wait_events(argv[2]);
 	if (!strcmp(what, "poison"))

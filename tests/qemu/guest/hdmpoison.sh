@@ -58,7 +58,25 @@ private_pieces()
 	claim "which has the page" says "touch 0xa000" "byte 0"
 	echo end >&6
 	claim "the piece is given up" ended 0
+	poisoned_table
 	echo 1 >/sys/module/annex/parameters/shared
+}
+
+# The table of uncached pieces, which only these need.
+poisoned_table()
+{
+	start nobody hdm hold "$first" go 0x200000
+	claim "a range with an uncached part is held" hears 20 holding
+	claim "an uncached piece is taken" says "piece 0" "piece 0"
+	table=$(($(range "$first" bytes) - 0x200000))
+	claim "poison is injected into the table" poison $table
+	claim "a media event comes" media_event failure
+	claim "poll() says that there is new poison" says "news 20000" "news 1"
+	claim "no other uncached piece is taken" says "piece 0" "piece -5"
+	claim "a cacheable one is" says "piece 1" "piece 0"
+	echo end >&6
+	claim "the range is given up" ended 0
+	claim "root clears the page in another range" hdm clear "$first" $table
 }
 
 # QEMU keeps its lists until it ends: these pages are not what other tests touch.
