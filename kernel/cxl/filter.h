@@ -44,6 +44,7 @@ struct annex_gate {
  * host address @base, @offset in the range.
  */
 int annex_filter_init(struct annex_gate *g, phys_addr_t base, u64 bytes, u64 offset);
+/* annex_filter_exit() - End the table, whose pieces may end later. It can be repeated. */
 void annex_filter_exit(struct annex_gate *g);
 /*
  * annex_filter_kill() - Touch the memory no more: on hardware the kernel would not survive it.

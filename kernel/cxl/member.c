@@ -265,9 +265,11 @@ void annex_member_evict(struct annex_hdm *hdm, unsigned long patience)
 			annex_filter_kill(&r->gate);
 		member_end(r);
 		/* Do not block the PCI core for longer: the work releases the range later. */
-		if (!wait_for_completion_timeout(&r->gone, patience))
+		if (!wait_for_completion_timeout(&r->gone, patience)) {
+			annex_filter_exit(&r->gate);
 			dev_warn(&hdm->dev, "removed while pages of its range are held: %s\n",
 				 stays);
+		}
 		annex_range_put(r);
 	}
 	annex_range_forget(hdm);

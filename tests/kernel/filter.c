@@ -207,7 +207,14 @@ static void poisoned(void)
 	not_touched(annex_filter_poison);
 }
 
+/* A removal does not wait for the pieces. */
+static void ended(void)
+{
+	not_touched(annex_filter_exit);
+}
+
 UNIT_SUITE(cxl_filter, {"a good device", good_device},
 	   {"a device that writes into the table", table_that_lies},
 	   {"devices that do not acknowledge", deaf_devices}, {"a process that is killed", killed},
-	   {"memory that is gone", gone}, {"a poisoned table", poisoned})
+	   {"memory that is gone", gone}, {"a poisoned table", poisoned},
+	   {"a table that ends before its pieces", ended})

@@ -14,7 +14,7 @@ says()
 
 hold()
 {
-	start hdm hold "$1" go && hears 20 holding
+	start hdm hold "$1" go "${2:-0}" && hears 20 holding
 }
 
 logged()
@@ -48,8 +48,8 @@ uptime_ms()
 	awk '{ printf "%d", $1 * 1000 }' /proc/uptime
 }
 
-# word AT - 16 bits of its configuration.
-word()
+# config AT - 16 bits of its configuration.
+config()
 {
 	od -An -tu2 "-j$1" -N2 "/sys/bus/pci/devices/$first/config" | tr -d ' '
 }
@@ -59,9 +59,9 @@ control()
 {
 	at=256
 	while [ $at -ge 256 ]; do
-		[ "$(word $at)" -ne 35 ] || [ "$(word $((at + 4)))" -ne 7832 ] ||
-			[ "$(word $((at + 8)))" -ne 0 ] || { echo $((at + 12)); return; }
-		at=$(($(word $((at + 2))) >> 4))
+		[ "$(config $at)" -ne 35 ] || [ "$(config $((at + 4)))" -ne 7832 ] ||
+			[ "$(config $((at + 8)))" -ne 0 ] || { echo $((at + 12)); return; }
+		at=$(($(config $((at + 2))) >> 4))
 	done
 	return 1
 }
@@ -70,11 +70,11 @@ control()
 cxl_mem()
 {
 	at=$(control) || return 1
-	low=$(($(word "$at") & 255))
+	low=$(($(config "$at") & 255))
 	# shellcheck disable=SC2059 # an octal number
 	printf "\\$(printf %o $(((low & ~4) | $1 * 4)))" |
 		dd of="/sys/bus/pci/devices/$first/config" bs=1 seek="$at" conv=notrunc 2>/dev/null
-	[ $(($(word "$at") & 4)) -eq $(($1 * 4)) ]
+	[ $(($(config "$at") & 4)) -eq $(($1 * 4)) ]
 }
 
 lost_ranges()
@@ -120,11 +120,15 @@ kill $pid
 claim "it is told to end" ended 143
 loses "its port has a fatal error" host aer port=cxlport0 error=DLP
 
-claim "a range is held" hold "$first"
+claim "a range with an uncached part is held" hold "$first" 0x200000
 base=$(range "$first" base)
+table=$((base + $(range "$first" bytes) - 0x200000))
 claim "a pipe has a page of it" says "pin 0x3000" pinned
+claim "an uncached piece is taken" says "piece 0" "piece 0"
+claim "their table is valid" eval '[ $(word $table) != 0x00000000 ]'
 claim "the device is taken away" unbind_cxl "$first"
 claim "the log says that pages are held" logged "removed while pages of its range are held"
+claim "the table has ended" eval 'is $(word $table) 0x00000000'
 claim "the pipe is emptied" says drop dropped
 echo end >&6
 claim "its user ends" ended 0
