@@ -199,6 +199,14 @@ put:
 	return err;
 }
 
+/* After a failed recovery the PCI core has restored empty registers: restore the state of probe. */
+static void hdm_restore(struct annex_hdm *hdm)
+{
+	if (hdm->cut && pci_device_is_present(hdm->pdev) &&
+	    !pci_load_saved_state(hdm->pdev, hdm->saved))
+		pci_restore_state(hdm->pdev);
+}
+
 static void hdm_remove(struct pci_dev *pdev)
 {
 	struct annex_hdm *hdm = pci_get_drvdata(pdev);
@@ -207,6 +215,7 @@ static void hdm_remove(struct pci_dev *pdev)
 	cdev_device_del(&hdm->cdev, &hdm->dev);
 	cancel_work_sync(&hdm->recover);
 	hdm_stop(hdm, ANNEX_MEMBER_REMOVAL);
+	hdm_restore(hdm); /* for the next driver */
 	pci_release_mem_regions(pdev);
 	pci_disable_device(pdev);
 	put_device(&hdm->dev);
@@ -223,14 +232,10 @@ static void hdm_shutdown(struct pci_dev *pdev)
 	hdm_stop(hdm, ANNEX_MEMBER_SHUTDOWN);
 }
 
-/*
- * Save the state again, because the PCI core's restore has consumed it. After a failed recovery the
- * PCI core has restored empty registers: restore the state of probe.
- */
+/* Save the state again, because the PCI core's restore has consumed it. */
 static void hdm_was_reset(struct annex_hdm *hdm)
 {
-	if (hdm->cut && !pci_load_saved_state(hdm->pdev, hdm->saved))
-		pci_restore_state(hdm->pdev);
+	hdm_restore(hdm);
 	pci_save_state(hdm->pdev);
 	WRITE_ONCE(hdm->cut, false);
 	schedule_work(&hdm->recover);

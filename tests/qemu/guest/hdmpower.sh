@@ -99,6 +99,20 @@ loses()
 	dmesg -c >/dev/null
 }
 
+gave_up()
+{
+	dmesg | grep "AER: device recovery failed"
+}
+
+# cut_off - An error of its port, while its slot has no power. Afterwards its registers are empty.
+cut_off()
+{
+	dmesg -c >/dev/null
+	port=$(port "$first")
+	slot "$port" 5 && hidden "$first" && host aer port=cxlport0 error=DLP &&
+		within 20 gave_up && slot "$port" 1 && ! hidden "$first"
+}
+
 with_hdm
 mkfifo go
 exec 6<>go
@@ -119,6 +133,10 @@ claim "the reader has it, after the reset" hears 10 "event 2"
 kill $pid
 claim "it is told to end" ended 143
 loses "its port has a fatal error" host aer port=cxlport0 error=DLP
+
+claim "its port has a fatal error, and the kernel gives up" cut_off
+claim "it is bound again" eval 'unbind_cxl "$first" && bind_cxl "$first"'
+claim "there can be a range" hdm fill "$first" 0
 
 claim "a range with an uncached part is held" hold "$first" 0x200000
 base=$(range "$first" base)
