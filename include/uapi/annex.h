@@ -36,8 +36,7 @@
 /**
  * struct annex_ioc_info - ANNEX_IOC_INFO: the version handshake, and facts.
  * @size: in: bytes of this structure.
- * @abi: in: ANNEX_ABI of the caller. out: ANNEX_ABI of the module, also if they differ
- *	(-EPROTONOSUPPORT).
+ * @abi: in: ANNEX_ABI of the caller. out: the module's, also with -EPROTONOSUPPORT: they differ.
  * @flags: out: ANNEX_INFO_*.
  * @vs: out: the controller's VS register.
  * @cap: out: its CAP register.
@@ -337,8 +336,7 @@ struct annex_ioc_dmabuf {
 /**
  * struct annex_ioc_hdm_info - ANNEX_IOC_HDM_INFO: the version handshake, and facts.
  * @size: in: bytes of this structure.
- * @abi: in: ANNEX_ABI of the caller. out: ANNEX_ABI of the module, also if they differ
- *	(-EPROTONOSUPPORT).
+ * @abi: in: ANNEX_ABI of the caller. out: the module's, also with -EPROTONOSUPPORT: they differ.
  * @flags: out: ANNEX_HDM_*.
  * @decoders: out: HDM decoders of the device.
  * @serial: out: its serial number; 0: none.
@@ -385,23 +383,23 @@ struct annex_ioc_hdm_info {
  * @base: out: host physical address, for callers with CAP_SYS_ADMIN; 0 for others.
  * @flags: out: ANNEX_HDM_RANGE_SHARED.
  *
- * A range is shared if the module's parameter shared was set when it was created: its users map all
- * but the uncached part by the device's file, with the data of earlier users. Otherwise processes
- * have private pieces (ANNEX_IOC_HDM_PIECE).
+ * A range made with the module's parameter shared is shared: users map all but its uncached part by
+ * the device's file, with earlier users' data. Otherwise they have pieces (ANNEX_IOC_HDM_PIECE).
  *
  * -EBUSY: the device has a range with other parameters, or one that is still ending; another driver
  * owns the decoders; they were committed out of order; a conflicting memory type of addresses.
- * -ENOSPC: no window with room, no free decoder, not enough memory. -EOPNOTSUPP: no window for
- * these devices in this order, or for this kind of memory; a bridge or switch without decoders; CPU
- * caches cannot be flushed, and the module's allow_stale_caches is not set. -EPERM: firmware has
- * locked decoders, or the device without CXL.mem; persistent memory, and the module's shared is not
- * set, or labels describe namespaces in it, and allow_labels is not set. -EDQUOT: struct pages
- * would take more than the module's struct_page_percent of the host's memory, and the caller has no
- * CAP_SYS_ADMIN. -EIO, -ETIMEDOUT: a device refuses its settings. -ENOTRECOVERABLE: a decoder stays
- * committed, and its addresses are lost until the next boot. -ENODEV: a device was removed, or
- * there is no window. -ENXIO: firmware does not declare the registers of a host bridge. -EINVAL:
- * impossible numbers, a member twice, @members without this file's device or with a file of another
- * driver, registers at impossible addresses. -EBADF, -EFAULT: invalid @members. -ENOMEM.
+ * -EAGAIN: a device is cut off by a PCI error, or not ready after a reset. -ENOSPC: no window with
+ * room, no free decoder, not enough memory. -EOPNOTSUPP: no window for these devices in this order,
+ * or for this kind of memory; a bridge or switch without decoders; CPU caches cannot be flushed,
+ * and the module's allow_stale_caches is not set. -EPERM: firmware has locked decoders, or the
+ * device without CXL.mem; persistent memory without the module's shared, or with labels and without
+ * allow_labels. -EDQUOT: struct pages would take more than the module's struct_page_percent of the
+ * host's memory, and the caller has no CAP_SYS_ADMIN. -EIO, -ETIMEDOUT: a device refuses its
+ * settings. -ENOTRECOVERABLE: a decoder stays committed, and its addresses are lost until the next
+ * boot. -ENODEV: a device was removed, or there is no window. -ENXIO: firmware does not declare the
+ * registers of a host bridge. -EINVAL: impossible numbers, a member twice, @members without this
+ * file's device or with a file of another driver, registers at impossible addresses. -EBADF,
+ * -EFAULT: invalid @members. -ENOMEM.
  */
 struct annex_ioc_hdm_range {
 	__u32 size;
@@ -479,8 +477,7 @@ struct annex_filter_entry {
  * @entries: number of entries in the table.
  * @change: incremented to an odd number before entries are changed, and to an even one afterwards.
  *	Entries are consistent if @change is the same even number before and after they are read.
- * @generation: random number of this table. When it changes, the entries of the earlier table are
- *	no longer valid, even if the new ones are equal.
+ * @generation: random number of this table: entries of an earlier one are not valid any more.
  * @acknowledged: written by the device: the last @change that it acts upon. The module reuses a
  *	piece after the device has acknowledged its removal, or if there is no device.
  * @heartbeat: written by the device: incremented at least ten times a second.
@@ -488,8 +485,7 @@ struct annex_filter_entry {
  * @rsvd0: 0.
  * @rsvd1: 0.
  *
- * A device that answers M2func calls reads it in the first page of the uncached memory, which no
- * file can map. The module writes all members but @acknowledged and @heartbeat.
+ * A device that answers M2func calls reads it in the first uncached page, which no file can map.
  */
 struct annex_filter {
 	__aligned_u64 magic;

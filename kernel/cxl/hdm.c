@@ -37,6 +37,8 @@ static const struct annex_node_type type = {
 static void hdm_recover(struct work_struct *work)
 {
 	struct annex_hdm *hdm = container_of(work, struct annex_hdm, recover);
+	/* A handler that changes these afterwards queues the work again. */
+	unsigned int resets = READ_ONCE(hdm->resets);
 	bool cut = READ_ONCE(hdm->cut);
 
 	annex_member_verify(hdm, cut);
@@ -44,6 +46,8 @@ static void hdm_recover(struct work_struct *work)
 		return;
 	if (annex_regs_ready(hdm->pdev, &hdm->regs))
 		dev_warn(&hdm->dev, "after a reset it is not ready\n");
+	else
+		WRITE_ONCE(hdm->settled, resets);
 	annex_media_resume(&hdm->media);
 }
 
@@ -232,13 +236,19 @@ static void hdm_shutdown(struct pci_dev *pdev)
 	hdm_stop(hdm, ANNEX_MEMBER_SHUTDOWN);
 }
 
+static void hdm_recover_later(struct annex_hdm *hdm, bool cut)
+{
+	WRITE_ONCE(hdm->cut, cut);
+	WRITE_ONCE(hdm->resets, hdm->resets + 1);
+	schedule_work(&hdm->recover);
+}
+
 /* Save the state again, because the PCI core's restore has consumed it. */
 static void hdm_was_reset(struct annex_hdm *hdm)
 {
 	hdm_restore(hdm);
 	pci_save_state(hdm->pdev);
-	WRITE_ONCE(hdm->cut, false);
-	schedule_work(&hdm->recover);
+	hdm_recover_later(hdm, false);
 }
 
 /* Also called for a bus reset through sysfs, which a driver cannot refuse. */
@@ -257,8 +267,7 @@ static pci_ers_result_t hdm_error_detected(struct pci_dev *pdev, pci_channel_sta
 	/* Since 6.18 also after an error that was not fatal, if another device has no driver. */
 	if (state == pci_channel_io_perm_failure && pci_device_is_present(pdev))
 		return PCI_ERS_RESULT_DISCONNECT;
-	WRITE_ONCE(hdm->cut, true);
-	schedule_work(&hdm->recover);
+	hdm_recover_later(hdm, true);
 	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET
 					      : PCI_ERS_RESULT_DISCONNECT;
 }

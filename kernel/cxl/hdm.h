@@ -47,6 +47,8 @@ struct dentry;
  * @users: number of open files (the ranges' lock).
  * @recover: work after a reset, or after a PCI error that cut the device off.
  * @cut: such an error, which no reset has followed yet.
+ * @resets: number of such resets and errors, written by the handlers, which exclude each other.
+ * @settled: @resets when @recover last found the device ready.
  * @saved: configuration space as it was after probe.
  * @refusals: number of refused calls.
  * @debug: directory in debugfs.
@@ -68,12 +70,20 @@ struct annex_hdm {
 	unsigned int users;
 	struct work_struct recover;
 	bool cut;
+	unsigned int resets, settled;
 	struct pci_saved_state *saved;
 	atomic64_t refusals;
 	struct dentry *debug;
 };
 
 extern struct pci_driver annex_hdm_driver;
+
+/* annex_hdm_is_ready() - Whether there can be a range: no reset or error has to be handled. */
+static inline bool annex_hdm_is_ready(const struct annex_hdm *hdm)
+{
+	/* The ranges' lock orders these: @recover takes it after they have changed. */
+	return READ_ONCE(hdm->resets) == READ_ONCE(hdm->settled);
+}
 
 /* attribute.c: the files of a device in sysfs and debugfs. */
 extern const struct attribute_group *annex_attribute_groups[];

@@ -150,6 +150,10 @@ static struct annex_range *member_claim(struct annex_hdm *hdm, const struct anne
 	}
 	if (!r && !fresh)
 		return ERR_PTR(-EAGAIN);
+	for (unsigned int i = 0; !r && i < want->n; i++)
+		if (!annex_hdm_is_ready(want->members[i]))
+			return ERR_PTR(annex_hdm_refuse(want->members[i], -EAGAIN,
+							"range: it is not ready after a reset"));
 	if (!r) {
 		r = fresh;
 		__module_get(THIS_MODULE); /* the caller has a file open */
