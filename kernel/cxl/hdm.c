@@ -41,6 +41,8 @@ static void hdm_recover(struct work_struct *work)
 	unsigned int resets = READ_ONCE(hdm->resets);
 	bool cut = READ_ONCE(hdm->cut);
 
+	if (READ_ONCE(hdm->gone)) /* shut down: the registers are unmapped */
+		return;
 	annex_member_verify(hdm, cut);
 	if (cut)
 		return;
@@ -147,6 +149,8 @@ static int hdm_start(struct annex_hdm *hdm)
 /* End all accesses of the module to the device. */
 static void hdm_stop(struct annex_hdm *hdm, unsigned long patience)
 {
+	annex_regs_cancel(&hdm->regs);
+	cancel_work_sync(&hdm->recover);
 	annex_member_evict(hdm, patience);
 	annex_media_end(&hdm->media);
 	annex_mbox_end(&hdm->mbox);
@@ -217,7 +221,6 @@ static void hdm_remove(struct pci_dev *pdev)
 
 	annex_debugfs_remove(hdm);
 	cdev_device_del(&hdm->cdev, &hdm->dev);
-	cancel_work_sync(&hdm->recover);
 	hdm_stop(hdm, ANNEX_MEMBER_REMOVAL);
 	hdm_restore(hdm); /* for the next driver */
 	pci_release_mem_regions(pdev);
@@ -230,10 +233,7 @@ static const struct pci_device_id hdm_no_ids[] = {{}};
 /* Processes still run, but can make no range any more. kexec finds the device as it was. */
 static void hdm_shutdown(struct pci_dev *pdev)
 {
-	struct annex_hdm *hdm = pci_get_drvdata(pdev);
-
-	cancel_work_sync(&hdm->recover);
-	hdm_stop(hdm, ANNEX_MEMBER_SHUTDOWN);
+	hdm_stop(pci_get_drvdata(pdev), ANNEX_MEMBER_SHUTDOWN);
 }
 
 static void hdm_recover_later(struct annex_hdm *hdm, bool cut)
@@ -294,7 +294,9 @@ static int hdm_suspend(struct device *dev)
 	struct annex_hdm *hdm = dev_get_drvdata(dev);
 
 	if (!annex_member_busy(hdm)) {
-		flush_work(&hdm->recover); /* its mailbox has no power in a moment */
+		/* The registers have no power in a moment. */
+		flush_work(&hdm->recover);
+		annex_media_suspend(&hdm->media);
 		return 0;
 	}
 	dev_warn(&hdm->dev, "cannot suspend: the range of the device is in use\n");

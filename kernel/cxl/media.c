@@ -503,6 +503,11 @@ int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct ann
 	return 0;
 }
 
+void annex_media_suspend(struct annex_media *media)
+{
+	cancel_delayed_work_sync(&media->again);
+}
+
 void annex_media_resume(struct annex_media *media)
 {
 	u8 policy[CXL_EVENT_LOGS];

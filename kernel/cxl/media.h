@@ -92,6 +92,8 @@ void annex_media_prepare(struct annex_media *media);
 int annex_media_init(struct annex_media *media, struct pci_dev *pdev, struct annex_mbox *mbox,
 		     void __iomem *status, const u64 bytes[2],
 		     void (*changed)(struct annex_media *media));
+/* annex_media_suspend() - Retry failed reading, and poll the device, no more until resumption. */
+void annex_media_suspend(struct annex_media *media);
 /* annex_media_resume() - After a reset, which may have cleared the event policy: write it again. */
 void annex_media_resume(struct annex_media *media);
 /* annex_media_end() - Restore the event policy, and stop all access to the device. */

@@ -248,6 +248,9 @@ void annex_regs_exit(struct annex_regs *regs)
 		iounmap(regs->device);
 	regs->component = NULL;
 	regs->device = NULL;
+	regs->status = NULL;
+	regs->mbox = NULL;
+	regs->memdev = NULL;
 }
 
 static u32 regs_range_state(struct pci_dev *pdev, int at)
@@ -267,13 +270,15 @@ static u64 regs_active_us(struct pci_dev *pdev, int at)
 	return max_t(u64, ACTIVE_US, (1ull << (2 * code)) * USEC_PER_SEC);
 }
 
-static int regs_wait_range(struct pci_dev *pdev, int at, u32 bit, u64 limit)
+static int regs_wait_range(struct pci_dev *pdev, const struct annex_regs *regs, int at, u32 bit,
+			   u64 limit)
 {
 	u32 low;
-	int err = read_poll_timeout(regs_range_state, low, low == U32_MAX || low & bit, POLL_US,
+	int err = read_poll_timeout(regs_range_state, low,
+				    low == U32_MAX || low & bit || READ_ONCE(regs->ending), POLL_US,
 				    limit, false, pdev, at);
 
-	return low == U32_MAX ? -ENODEV : err;
+	return low == U32_MAX || !(low & bit || err) ? -ENODEV : err;
 }
 
 static bool regs_has_failed(u64 status)
@@ -291,12 +296,18 @@ static bool regs_is_ready(u64 status)
 static int regs_wait_memdev(struct annex_regs *regs, u64 *status)
 {
 	int err = read_poll_timeout(readq, *status,
-				    regs_has_failed(*status) || regs_is_ready(*status), POLL_US,
-				    MBOX_US, false, regs->memdev);
+				    regs_has_failed(*status) || regs_is_ready(*status) ||
+					    READ_ONCE(regs->ending),
+				    POLL_US, MBOX_US, false, regs->memdev);
 
-	if (*status == U64_MAX)
+	if (*status == U64_MAX || READ_ONCE(regs->ending))
 		return -ENODEV;
 	return !err && regs_has_failed(*status) ? -EIO : err;
+}
+
+void annex_regs_cancel(struct annex_regs *regs)
+{
+	WRITE_ONCE(regs->ending, true);
 }
 
 int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
@@ -309,9 +320,9 @@ int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs)
 	for (unsigned int i = 0; i < FIELD_GET(CXL_DEVICE_CAP_RANGES, cap) && !err; i++) {
 		int at = regs->dvsec + CXL_DEVICE_SIZE_LOW(i);
 
-		err = regs_wait_range(pdev, at, CXL_DEVICE_VALID, VALID_US);
+		err = regs_wait_range(pdev, regs, at, CXL_DEVICE_VALID, VALID_US);
 		if (!err)
-			err = regs_wait_range(pdev, at, CXL_DEVICE_ACTIVE,
+			err = regs_wait_range(pdev, regs, at, CXL_DEVICE_ACTIVE,
 					      regs_active_us(pdev, at));
 	}
 	if (!err)

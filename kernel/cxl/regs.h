@@ -20,6 +20,7 @@
  * @mbox: mailbox registers.
  * @memdev: memory device status registers.
  * @mbox_bytes: size of the mailbox registers.
+ * @ending: no wait for the device goes on.
  */
 struct annex_regs {
 	int dvsec;
@@ -31,6 +32,7 @@ struct annex_regs {
 	void __iomem *mbox;
 	void __iomem *memdev;
 	u32 mbox_bytes;
+	bool ending;
 };
 
 /*
@@ -48,8 +50,10 @@ int annex_regs_init(struct pci_dev *pdev, struct annex_regs *regs);
 void annex_regs_exit(struct annex_regs *regs);
 /*
  * annex_regs_ready() - Wait for memory and mailbox, for as long as the specification allows.
- * -ETIMEDOUT, -EIO (a failed device), -ENODEV (gone).
+ * -ETIMEDOUT, -EIO (a failed device), -ENODEV (gone, or cancelled).
  */
 int annex_regs_ready(struct pci_dev *pdev, struct annex_regs *regs);
+/* annex_regs_cancel() - Let annex_regs_ready() end, now and from now on. */
+void annex_regs_cancel(struct annex_regs *regs);
 
 #endif

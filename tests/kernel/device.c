@@ -195,6 +195,24 @@ static void never_ready(void)
 	REFUSE(lies, 90);
 }
 
+static void remove_when_asked(const u8 *at)
+{
+	rig.regs.ending |= at == rig_register(2, RIG_MEMDEV) && shim.us > USEC_PER_SEC;
+}
+
+/* The removal of a device that is never ready does not wait for it. */
+static void removed(void)
+{
+	static const struct lie lie = {DEVICE, RIG_MEMDEV, 8, 0, 0};
+
+	rig_make();
+	apply_lie(&lie);
+	shim.reads = remove_when_asked;
+	CU_ASSERT_EQUAL(rig_start(), -ENODEV);
+	CU_ASSERT(shim.us < 2 * USEC_PER_SEC);
+	rig_over();
+}
+
 /* The module waits as long as declared, and not much longer; a reserved code is the longest. */
 static void declared(void)
 {
@@ -263,6 +281,7 @@ UNIT_SUITE(cxl_device, {"a good device starts", good_device}, {"a DVSEC that lie
 	   {"a register locator that lies", locator_lies},
 	   {"component registers that lie", component_lies},
 	   {"device registers that lie", array_lies}, {"a device that is never ready", never_ready},
+	   {"a device that is removed before it is ready", removed},
 	   {"a device that declares how late it is", declared},
 	   {"a device that is ready late", late_device}, {"registers that share a BAR", shared_bar},
 	   {"random devices", random_devices})

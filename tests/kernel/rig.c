@@ -311,6 +311,7 @@ void rig_stop(void)
 	annex_media_end(&rig.media);
 	annex_mbox_end(&rig.mbox);
 	annex_regs_exit(&rig.regs);
+	shim_require(!rig.regs.status && !rig.regs.mbox && !rig.regs.memdev);
 	annex_media_exit(&rig.media);
 	annex_mbox_exit(&rig.mbox);
 	memset(&rig.regs, 0, sizeof(rig.regs));
