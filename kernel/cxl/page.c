@@ -253,18 +253,23 @@ static int page_clear(struct annex_range *r, u64 at, u64 bytes)
 	return 0;
 }
 
+/* Whether pages are neither held nor poisoned. */
+static bool page_is_usable(const struct annex_range *r, u64 at, u64 bytes)
+{
+	unsigned long end = (at + bytes) >> PAGE_SHIFT;
+
+	return find_next_bit(r->bad, end, at >> PAGE_SHIFT) >= end &&
+	       (at >= r->cached || page_ref_count(pfn_to_page(PHYS_PFN(r->base + at))) == 1);
+}
+
 /* The view keeps the range LIVE, and the pages with it. Release it between two pages. */
 static int page_clear_free(struct annex_range *r, u64 at, u64 bytes)
 {
 	int err = -ENODEV;
 
 	down_read(&r->view);
-	if (r->state == ANNEX_RANGE_LIVE && !READ_ONCE(r->gate.cut)) {
-		if (at < r->cached && page_ref_count(pfn_to_page(PHYS_PFN(r->base + at))) != 1)
-			err = -EBUSY;
-		else
-			err = page_clear(r, at, bytes);
-	}
+	if (r->state == ANNEX_RANGE_LIVE && !READ_ONCE(r->gate.cut))
+		err = page_is_usable(r, at, bytes) ? page_clear(r, at, bytes) : -EBUSY;
 	up_read(&r->view);
 	return err;
 }

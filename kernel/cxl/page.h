@@ -36,8 +36,8 @@ void annex_page_end(struct annex_range *r);
 bool annex_page_idle(struct annex_range *r);
 /*
  * annex_page_clear() - Zero bytes *@at to @end of the cacheable or the write-combining part, which
- * are in no page table. On an error *@at has not been reached: -EBUSY: that page is held; -ENODEV,
- * -EINTR (killed), -ENOMEM.
+ * are in no page table. On an error *@at has not been reached: -EBUSY: that page is held or
+ * poisoned; -ENODEV, -EINTR (killed), -ENOMEM.
  */
 int annex_page_clear(struct annex_range *r, u64 *at, u64 end);
 /*

@@ -148,15 +148,11 @@ static bool piece_is_allowed(const struct annex_range *r, const struct annex_pie
 static unsigned long piece_find(const struct annex_range *r, unsigned long at, unsigned long end,
 				unsigned long want, unsigned long align)
 {
-	unsigned long bad;
-
-	for (; at < end && want <= min(end - at, (unsigned long)U32_MAX); at = bad + 1) {
+	while (at < end && want <= min(end - at, (unsigned long)U32_MAX)) {
 		at = bitmap_find_next_zero_area(r->taken, end, at, want, align - 1);
-		if (at >= end)
-			break;
-		bad = find_next_bit(r->bad, at + want, at);
-		if (bad >= at + want)
-			return at;
+		if (at >= end || find_next_bit(r->bad, at + want, at) >= at + want)
+			return min(at, end);
+		at = find_last_bit(r->bad, at + want) + 1; /* the next window has none of these */
 	}
 	return end;
 }

@@ -23,16 +23,17 @@ static u64 poison_offset_of(const struct annex_range *r, unsigned int p, u64 at)
 	return ((at - within) * r->n) + (u64)p * r->granularity + within;
 }
 
-/* Poison the bytes [@at, @end) of a member's share, with one walk of page tables for all. */
-static void poison_apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
+/* Poison the bytes [@at, @end) of a member's share. Returns whether that is news. */
+static bool poison_mark(struct annex_range *r, unsigned int p, u64 at, u64 end)
 {
-	u64 first = poison_offset_of(r, p, at), last = poison_offset_of(r, p, end - 1), stop;
 	bool news = false;
+	u64 stop;
 
 	down_write(&r->view);
 	/* If each page has bytes of all members, all pages from first to last are affected. */
 	if (r->n == 1 || (u64)r->granularity * r->n <= PAGE_SIZE) {
-		news = annex_page_mark_poison(r, first, last);
+		news = annex_page_mark_poison(r, poison_offset_of(r, p, at),
+					      poison_offset_of(r, p, end - 1));
 		at = end;
 	}
 	for (; at < end; at = stop) {
@@ -41,22 +42,32 @@ static void poison_apply(struct annex_range *r, unsigned int p, u64 at, u64 end)
 					       poison_offset_of(r, p, stop - 1));
 		cond_resched();
 	}
-	if (news)
-		annex_page_unmap_poison(r, first, last);
 	up_write(&r->view);
+	return news;
 }
 
+/*
+ * One walk of page tables for all pages of a list. They are unmapped under the list's lock, before
+ * annex_poison_clear() can make one of them accessible again.
+ */
 static void poison_apply_member(struct annex_range *r, unsigned int p)
 {
 	struct annex_media *media = &r->members[p]->media;
-	u64 share = div_u64(r->bytes, r->n), from = r->dpa[p], at, end;
+	u64 share = div_u64(r->bytes, r->n), from = r->dpa[p], at, end, first = U64_MAX, last = 0;
 
 	mutex_lock(&media->lock);
 	for (u32 i = 0; i < media->npoison; i++) {
 		at = max(media->poison[i].addr, from);
 		end = min(media->poison[i].addr + media->poison[i].bytes, from + share);
-		if (at < end)
-			poison_apply(r, p, at - from, end - from);
+		if (at >= end || !poison_mark(r, p, at - from, end - from))
+			continue;
+		first = min(first, poison_offset_of(r, p, at - from));
+		last = max(last, poison_offset_of(r, p, end - 1 - from));
+	}
+	if (first <= last) {
+		down_write(&r->view);
+		annex_page_unmap_poison(r, first, last);
+		up_write(&r->view);
 	}
 	mutex_unlock(&media->lock);
 }
