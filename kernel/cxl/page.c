@@ -400,8 +400,8 @@ int annex_page_make(struct annex_range *r)
 	at = memremap_pages(&r->pgmap, dev_to_node(&r->members[0]->pdev->dev));
 	if (IS_ERR(at))
 		return annex_hdm_refuse(r->members[0], PTR_ERR(at),
-					"range: the kernel cannot make pages for 0x%llx + 0x%llx",
-					r->base, r->cached);
+					"range: the kernel cannot make pages for 0x%llx bytes",
+					r->cached);
 	r->paged = true;
 	return 0;
 }

@@ -42,7 +42,7 @@ static void piece_set_flags(const struct annex_piece *p, struct vm_area_struct *
 	}
 	vm_flags_set(vma, VM_IO | VM_PFNMAP);
 	vma->vm_page_prot = p->part == ANNEX_PART_COMBINING ? pgprot_writecombine(vma->vm_page_prot)
-							    : pgprot_noncached(vma->vm_page_prot);
+							    : pgprot_device(vma->vm_page_prot);
 }
 
 static int piece_mmap(struct file *file, struct vm_area_struct *vma)
@@ -77,7 +77,8 @@ static void piece_free(struct annex_piece *p, bool added)
 	bool free = !added || annex_filter_remove(&r->gate, p);
 
 	if (!free)
-		dev_warn(&r->members[0]->dev, "m2func: the device does not release a piece\n");
+		dev_warn_ratelimited(&r->members[0]->dev,
+				     "m2func: the device does not release a piece\n");
 	piece_give(r, p, free);
 	mmdrop(p->mm);
 	fput(p->device);

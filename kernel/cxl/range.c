@@ -237,9 +237,8 @@ static int range_take_window(struct annex_range *r, const struct annex_want *wan
 	if (r->res)
 		r->base = r->res->start;
 	else if (err == -ENOSPC)
-		annex_hdm_refuse(hdm, err,
-				 "range: no window has 0x%llx free from 0x%llx: see /proc/iomem",
-				 r->bytes, floor);
+		annex_hdm_refuse(hdm, err, "range: no window has 0x%llx free: see /proc/iomem",
+				 r->bytes);
 	else
 		annex_hdm_refuse(hdm, err,
 				 "range: no window for %u %s devices by 0x%x bytes in this order",

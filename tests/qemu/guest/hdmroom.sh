@@ -121,7 +121,7 @@ share_window()
 		reserve $window $kind 1 256 $((all)) || exit 1
 	claim "there is no room: refused" refused "No space left" hdm fill "$first" 0
 	claim "the log says so, and where to look" eval 'dmesg |
-		grep "no window has 0x.* free from 0x.*: see /proc/iomem"'
+		grep "no window has 0x.* free: see /proc/iomem"'
 	claim "whose it is, is there" grep " : $name$" /proc/iomem
 	echo "$name" >"$root/delete_region"
 	claim "then there is room again" hdm fill "$first" 0
