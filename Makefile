@@ -121,7 +121,7 @@ BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs)
 PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
 HEADERS := $(sort $(wildcard $(addprefix include/annex/,*.h detail/*.h models/*.h)))
 MODULE_SRC := Kbuild kernel/Kconfig $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) \
-	include/uapi/annex.h
+	$(wildcard include/uapi/*.h)
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.
 RV_SRC := $(filter lib/models/ndp/harts/%,$(LIB_SRC))
 # Two of the sanitizer builds go without: SAN=address,undefined has them.

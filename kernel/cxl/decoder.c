@@ -9,7 +9,7 @@
 #include <linux/log2.h>
 #include <linux/overflow.h>
 #include <linux/seq_file.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "cxl.h"
 #include "decoder.h"
 #include "trace.h"

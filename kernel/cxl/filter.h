@@ -9,7 +9,7 @@
 
 #include <linux/mutex.h>
 #include <linux/types.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 
 struct annex_piece;
 

@@ -9,7 +9,7 @@
 #include <linux/pci.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "cxl.h"
 #include "mbox.h"
 

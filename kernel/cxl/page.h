@@ -6,7 +6,7 @@
 #define ANNEX_PAGE_H
 
 #include <linux/types.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 
 struct annex_hdm;
 struct annex_range;

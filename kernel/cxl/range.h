@@ -22,7 +22,7 @@
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/workqueue.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "export.h"
 #include "filter.h"
 #include "hdm.h"

@@ -7,7 +7,7 @@
 #define ANNEX_ROUTE_H
 
 #include <linux/pci.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "decoder.h"
 #include "window.h"
 

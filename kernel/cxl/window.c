@@ -6,7 +6,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "compat.h"
 #include "cxl.h"
 #include "window.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "core/array.h"
 #include "core/log.h"
 #include "core/module.h"

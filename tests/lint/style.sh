@@ -124,7 +124,7 @@ FILENAME ~ /^(include|kernel|lib|tests|tools)\/.*\.h$/ && (comment || /\/\*/) &&
 
 # Layers: each uses only those under it. Those inside lib/ are in rooms.txt.
 source && /^#include "/ {
-	layer("^include/", "^", "public headers include <annex/...> and the system only")
+	layer("^include/annex/", "^", "public headers include <annex/...> and the system only")
 	layer("^tools/", "^(lib|core|nvme|cache)/", "the tool uses include/ only")
 	layer("^kernel/[a-z]*/", "/", "the module uses its own headers and the kernel'\''s")
 }

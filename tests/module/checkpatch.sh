@@ -27,7 +27,7 @@ if [ ! -e "$dir/scripts/checkpatch.pl" ]; then
 		mv "$dir.new/scripts" "$dir/" && rmdir "$dir.new" || exit 1
 fi
 bad=0
-for file in Kbuild kernel/*.[ch] kernel/*/*.[ch] include/uapi/annex.h; do
+for file in Kbuild kernel/*.[ch] kernel/*/*.[ch] include/uapi/*.h; do
 	perl "$dir/scripts/checkpatch.pl" --no-tree --strict --terse --show-types --no-summary \
 		--max-line-length=100 --ignore "$(ignored "$file")" -f "$file" || bad=1
 done

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "tools/common/error.h"
 #include "tools/common/sysfs.h"
 #include "memory.h"

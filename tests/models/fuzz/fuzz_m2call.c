@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include <annex/models/ndp.h>
 #include "models/ndp/device/front.h"
 #include "models/ndp/device/guest.h"

@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "die.h"
 
 #define PAGE 4096ull

@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <sys/uio.h>
+#include <uapi/annex_hdm.h>
 #include "fuzz.h"
 
 #define FILES 6u

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <poll.h>
+#include <uapi/annex_hdm.h>
 #include "faults.h"
 
 #define PART (2ull << 20) /* of write-combining, and of uncached memory */

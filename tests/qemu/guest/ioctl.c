@@ -5,6 +5,7 @@
  *   ioctl ADDRESS [FILE]      the controller; a file of 16 KiB and more that is written back
  */
 #define _GNU_SOURCE
+#include <uapi/annex_hdm.h>
 #include "ioctl.h"
 
 static const struct {

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <annex/detail/clock.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include "core/log.h"
 #include "core/mapping.h"
 #include "front.h"

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <uapi/annex.h>
+#include <uapi/annex_hdm.h>
 #include <annex/models/ndp.h>
 #include "models/ndp/device/guest.h"
 #include "m2_rig.h"
