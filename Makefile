@@ -156,7 +156,7 @@ unit_with_tools := $(patsubst %,$(OUT)/tools/%.o,pci/health pci/smart common/sys
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.
 SHIM_OF_CXL := $(patsubst %,$(OUT)/shim/%.o,decoder filter mbox media regs window)
-SHIM_OF_NVME := $(patsubst %,$(OUT)/shim/%.o,admin area cmb ctrl event shadow)
+SHIM_OF_NVME := $(patsubst %,$(OUT)/shim/%.o,admin area cmb ctrl event hmb shadow)
 SHIM_MODULE := $(SHIM_OF_CXL) $(SHIM_OF_NVME)
 unit_with_kernel := $(SHIM_OBJ) $(SHIM_MODULE)
 # The archive gives it to nobody: it registers its kind of range itself.

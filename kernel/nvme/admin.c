@@ -15,12 +15,12 @@
 int annex_admin_init(struct annex_ctrl *ctrl)
 {
 	struct annex_admin *a = &ctrl->admin;
-	int err = annex_area_init(&a->sq, DMA_TO_DEVICE);
+	int err = annex_area_init(&a->sq, DMA_TO_DEVICE, 0);
 
 	if (!err)
-		err = annex_area_init(&a->cq, DMA_FROM_DEVICE);
+		err = annex_area_init(&a->cq, DMA_FROM_DEVICE, 0);
 	if (!err)
-		err = annex_area_init(&a->data, DMA_FROM_DEVICE);
+		err = annex_area_init(&a->data, DMA_FROM_DEVICE, 0);
 	return err;
 }
 

@@ -125,6 +125,8 @@ int annex_ctrl_reset(struct annex_ctrl *ctrl)
 	if (!err)
 		err = annex_shadow_begin(ctrl);
 	if (!err)
+		err = annex_hmb_begin(ctrl);
+	if (!err)
 		err = annex_sriov_begin(ctrl);
 	if (!err)
 		err = ctrl_request_events(ctrl);
@@ -282,6 +284,7 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	err = ctrl_identify(ctrl, &shadow);
 	if (err)
 		return err;
+	annex_hmb_init(ctrl);
 	err = ctrl_place_doorbells(ctrl); /* again: for the granted queues only */
 	if (err)
 		return err;
@@ -289,6 +292,9 @@ int annex_ctrl_start(struct annex_ctrl *ctrl)
 	if (err)
 		return err;
 	err = annex_shadow_begin(ctrl);
+	if (err)
+		return err;
+	err = annex_hmb_begin(ctrl);
 	if (err)
 		return err;
 	err = ctrl_request_events(ctrl);
@@ -342,6 +348,7 @@ void annex_ctrl_stop(struct annex_ctrl *ctrl)
 
 void annex_ctrl_free(struct annex_ctrl *ctrl)
 {
+	annex_hmb_exit(ctrl);
 	annex_shadow_exit(ctrl);
 	annex_cmb_exit(ctrl);
 	annex_admin_exit(ctrl);

@@ -55,6 +55,19 @@ struct annex_shadow {
 };
 
 /**
+ * struct annex_hmb - Host memory buffer.
+ * @chunk: its parts; NULL: there is none.
+ * @n: number of @chunk.
+ * @pages: their pages.
+ * @list: descriptors of the parts, which the controller can read only.
+ */
+struct annex_hmb {
+	struct annex_area *chunk;
+	u32 n, pages;
+	struct annex_area list;
+};
+
+/**
  * struct annex_sriov - Virtual functions of a controller.
  * @managed: the controller has Virtualization Management.
  * @flexible: the controller's queues and interrupts are divided between them.
@@ -107,6 +120,7 @@ struct annex_sriov {
  * @resets: number of times that queue pairs were lost.
  * @admin: admin queue.
  * @shadow: shadow doorbells.
+ * @hmb: host memory buffer.
  * @cmb: controller memory.
  * @exports: dma-bufs of controller memory; created and ended under @lock.
  * @sriov: its virtual functions.
@@ -141,6 +155,7 @@ struct annex_ctrl {
 	u32 resets;
 	struct annex_admin admin;
 	struct annex_shadow shadow;
+	struct annex_hmb hmb;
 	struct annex_cmb cmb;
 	struct annex_exports exports;
 	struct annex_sriov sriov;
@@ -206,6 +221,18 @@ int annex_shadow_init(struct annex_ctrl *ctrl, bool supported);
 void annex_shadow_exit(struct annex_ctrl *ctrl);
 /* annex_shadow_begin() - Clear the pages, and pass them to the controller. 0 or an error. */
 int annex_shadow_begin(struct annex_ctrl *ctrl);
+
+/*
+ * annex_hmb_init() - Allocate what the controller asks for in annex_admin_identify()'s data; a line
+ * if that fails.
+ */
+void annex_hmb_init(struct annex_ctrl *ctrl);
+void annex_hmb_exit(struct annex_ctrl *ctrl);
+/*
+ * annex_hmb_begin() - Clear the buffer, and pass it to the controller. A controller that refuses it
+ * works without: a line, and 0. A negative errno of annex_admin_run().
+ */
+int annex_hmb_begin(struct annex_ctrl *ctrl);
 
 /*
  * annex_sriov_configure() - Have @n virtual functions, or none, under the device's lock. Return:

@@ -14,7 +14,7 @@ int annex_shadow_init(struct annex_ctrl *ctrl, bool supported)
 	if (!supported || ctrl->door_bytes > PAGE_SIZE)
 		return 0;
 	for (unsigned int i = 0; !err && i < 2; i++) {
-		err = annex_area_init(&s->area[i], DMA_BIDIRECTIONAL);
+		err = annex_area_init(&s->area[i], DMA_BIDIRECTIONAL, 0);
 		if (!err)
 			err = annex_area_map(ctrl, &s->area[i]);
 	}

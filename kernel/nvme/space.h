@@ -49,17 +49,19 @@ struct annex_span {
 };
 
 /**
- * struct annex_area - A page of the module's own that the controller can access.
+ * struct annex_area - Pages of the module's own that the controller can access.
  * @at: kernel address.
  * @addr: device address, while @mapped.
+ * @order: number of pages, contiguous, as a power of two.
  * @way: direction of the controller's accesses.
- * @mapped: the controller can access the page.
+ * @mapped: the controller can access the pages.
  * @iova: address in the controller's own domain, from the first mapping until the end, so that no
  *	memory of an owner ever gets it.
  */
 struct annex_area {
 	void *at;
 	dma_addr_t addr;
+	unsigned int order;
 	enum dma_data_direction way;
 	bool mapped;
 	struct iova *iova;
@@ -98,10 +100,10 @@ void annex_space_unmap_peer(struct annex_ctrl *ctrl, struct annex_span *span);
 int annex_space_take(struct annex_space *space, u64 bytes, u64 like, struct iova **iova, u64 *addr);
 void annex_space_give(struct annex_space *space, struct iova *iova);
 
-/* area.c. annex_area_init() - Allocate a page, zeroed, for accesses of that direction. */
-int annex_area_init(struct annex_area *area, enum dma_data_direction way);
+/* area.c. annex_area_init() - Allocate pages, zeroed, for accesses of that direction. */
+int annex_area_init(struct annex_area *area, enum dma_data_direction way, unsigned int order);
 void annex_area_exit(struct annex_ctrl *ctrl, struct annex_area *area);
-/* annex_area_map() - Map the page, unless it is @mapped. 0 or -ENOMEM. */
+/* annex_area_map() - Map the pages, unless they are @mapped. 0 or -ENOMEM. */
 int annex_area_map(struct annex_ctrl *ctrl, struct annex_area *area);
 void annex_area_unmap(struct annex_ctrl *ctrl, struct annex_area *area);
 /* annex_area_give() - Make the CPU's stores visible; annex_area_take() - or the controller's. */

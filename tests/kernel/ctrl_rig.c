@@ -58,33 +58,37 @@ static struct rig_page *page_at(const void *at)
 	abort();
 }
 
-void *ctrl_dma_alloc(void)
+void *ctrl_dma_alloc(gfp_t gfp, unsigned int order)
 {
 	struct rig_page *p = page_at(NULL);
+	u64 bytes = PAGE_SIZE << order;
 
-	*p = (struct rig_page){.at = aligned_alloc(PAGE_SIZE, PAGE_SIZE)};
-	memset(p->at, 0, PAGE_SIZE);
+	shim_require(1u << order <= MAX_ORDER_NR_PAGES);
+	if (order > ctrl_rig.largest || (ctrl_rig.pages_fail && !--ctrl_rig.pages_fail))
+		return NULL;
+	*p = (struct rig_page){.at = aligned_alloc(bytes, bytes), .bytes = bytes};
+	memset(p->at, gfp & __GFP_ZERO ? 0 : 0x5a, bytes);
 	return p->at;
 }
 
-/* A page that the controller can still access must not be freed. */
-void ctrl_dma_free(void *at)
+/* Pages that the controller can still access must not be freed. */
+void ctrl_dma_free(void *at, unsigned int order)
 {
 	struct rig_page *p;
 
 	if (!at)
 		return;
 	p = page_at(at);
-	shim_require(!shim.master && !p->mapped);
+	shim_require(!(shim.master && p->reached) && !p->mapped && p->bytes == PAGE_SIZE << order);
 	free(at);
 	p->at = NULL;
 }
 
-dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way)
+dma_addr_t ctrl_dma_map(void *at, u64 bytes, enum dma_data_direction way)
 {
 	struct rig_page *p = page_at(at);
 
-	shim_require(!p->mapped);
+	shim_require(!p->mapped && p->bytes == bytes);
 	if (ctrl_rig.maps_fail && !--ctrl_rig.maps_fail)
 		return 0;
 	p->mapped = true;
@@ -92,23 +96,23 @@ dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way)
 	return (uintptr_t)at;
 }
 
-/* The page of a mapping, whose direction must be that of dma_map_page(). */
-static struct rig_page *page_mapped(dma_addr_t addr, enum dma_data_direction way)
+/* The pages of a mapping, which must have the size and direction of dma_map_page(). */
+static struct rig_page *page_mapped(dma_addr_t addr, u64 bytes, enum dma_data_direction way)
 {
 	struct rig_page *p = page_at((void *)(uintptr_t)addr);
 
-	shim_require(p->mapped && p->way == way);
+	shim_require(p->mapped && p->bytes == bytes && p->way == way);
 	return p;
 }
 
-void ctrl_dma_unmap(dma_addr_t addr, enum dma_data_direction way)
+void ctrl_dma_unmap(dma_addr_t addr, u64 bytes, enum dma_data_direction way)
 {
-	page_mapped(addr, way)->mapped = false;
+	page_mapped(addr, bytes, way)->mapped = false;
 }
 
-void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way)
+void ctrl_dma_sync(dma_addr_t addr, u64 bytes, enum dma_data_direction way)
 {
-	page_mapped(addr, way);
+	page_mapped(addr, bytes, way);
 }
 
 /*
@@ -133,14 +137,54 @@ void ctrl_dma_wmb(void)
  */
 static void *reach(u64 addr, size_t bytes, enum dma_data_direction way)
 {
-	struct rig_page *p;
+	struct rig_page *p = ctrl_rig.page;
 
 	if (!shim.master)
 		return NULL;
-	p = page_at((void *)(uintptr_t)(addr & ~(u64)(PAGE_SIZE - 1)));
+	while (!p->at || addr - (uintptr_t)p->at >= p->bytes)
+		shim_require(++p < ctrl_rig.page + RIG_PAGES);
 	shim_require(p->mapped && (p->way == way || p->way == DMA_BIDIRECTIONAL));
-	shim_require(addr % PAGE_SIZE + bytes <= PAGE_SIZE);
-	return p->at + addr % PAGE_SIZE;
+	shim_require(addr - (uintptr_t)p->at + bytes <= p->bytes);
+	p->reached = true;
+	return (void *)(uintptr_t)addr;
+}
+
+/* Check a buffer (Base 5.27.1.10), which must be empty. */
+static void take_buffer(const struct nvme_command *cmd)
+{
+	u32 n = cmd->features.dword15, pages = 0;
+	u64 at = cmd->features.dword13 | (u64)cmd->features.dword14 << 32;
+	const struct nvme_host_mem_buf_desc *list = reach(at, n * sizeof(*list), DMA_TO_DEVICE);
+
+	shim_require(list && at % 16 == 0 && n && n <= ARRAY_SIZE(ctrl_rig.hmb) && !ctrl_rig.nhmb);
+	shim_require(!ctrl_rig.id.hmmaxd || n <= ctrl_rig.id.hmmaxd);
+	for (u32 i = 0; i < n; i++) {
+		u64 bytes = list[i].size * PAGE_SIZE;
+		const u8 *mem = reach(list[i].addr, bytes, DMA_BIDIRECTIONAL);
+
+		shim_require(list[i].addr % PAGE_SIZE == 0 && list[i].size && !list[i].rsvd);
+		shim_require(list[i].size >= ctrl_rig.id.hmminds);
+		shim_require(!mem[0] && !memcmp(mem, mem + 1, bytes - 1));
+		for (u32 k = 0; k < i; k++)
+			shim_require(list[k].addr + list[k].size * PAGE_SIZE <= list[i].addr ||
+				     list[i].addr + bytes <= list[k].addr);
+		pages += list[i].size;
+	}
+	shim_require(cmd->features.dword12 == pages && pages <= ctrl_rig.id.hmpre &&
+		     pages >= ctrl_rig.id.hmmin);
+	memcpy(ctrl_rig.hmb, list, n * sizeof(*list));
+	ctrl_rig.nhmb = n;
+}
+
+static void use_buffer(void)
+{
+	for (u32 i = 0; i < ctrl_rig.nhmb; i++) {
+		u64 bytes = ctrl_rig.hmb[i].size * PAGE_SIZE;
+		u8 *mem = reach(ctrl_rig.hmb[i].addr, bytes, DMA_BIDIRECTIONAL);
+
+		for (u64 k = 0; mem && k < bytes; k += PAGE_SIZE)
+			mem[k] = mem[k + PAGE_SIZE - 1] = 0xa5;
+	}
 }
 
 static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe)
@@ -156,6 +200,13 @@ static u16 carry_out(const struct nvme_command *cmd, struct nvme_completion *cqe
 	case nvme_admin_set_features:
 		if (cmd->features.fid == NVME_FEAT_ASYNC_EVENT) {
 			ctrl_rig.enabled = cmd->features.dword11;
+			return 0;
+		}
+		if (cmd->features.fid == NVME_FEAT_HOST_MEM_BUF) {
+			shim_require(cmd->features.dword11 == NVME_HOST_MEM_ENABLE);
+			if (ctrl_rig.buffer_status)
+				return ctrl_rig.buffer_status;
+			take_buffer(cmd);
 			return 0;
 		}
 		shim_require(cmd->features.fid == NVME_FEAT_NUM_QUEUES);
@@ -185,6 +236,7 @@ static void fetch(void)
 	ctrl_rig.last = sq[ctrl_rig.head];
 	ctrl_rig.head = (u16)((ctrl_rig.head + 1) % entries);
 	ctrl_rig.fetched++;
+	use_buffer();
 	if (ctrl_rig.last.common.opcode == nvme_admin_async_event && !ctrl_rig.requested &&
 	    ctrl_rig.fails != nvme_admin_async_event) {
 		ctrl_rig.requested = true;
@@ -253,6 +305,7 @@ static void enable(bool on)
 	ctrl_rig.queued = false;
 	ctrl_rig.requested = false;
 	ctrl_rig.enabled = 0;
+	ctrl_rig.nhmb = 0;
 	ctrl_rig.phase = 3;
 	ctrl_rig.ready_at = on ? shim.us + ctrl_rig.ready_us : RIG_NEVER;
 	ctrl_rig.stopped_at = on ? RIG_NEVER : shim.us + ctrl_rig.stop_us;
@@ -385,6 +438,7 @@ void ctrl_make(void)
 	ctrl_rig.stop_us = 3000;
 	ctrl_rig.command_us = 100;
 	ctrl_rig.queues = 16;
+	ctrl_rig.largest = ilog2(MAX_ORDER_NR_PAGES);
 	ctrl_rig.id.mdts = 5;
 	ctrl_rig.ready_at = ctrl_rig.stopped_at = ctrl_rig.shut_at = RIG_NEVER;
 	ctrl_rig.ctrl.pdev = &ctrl_rig.pdev;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An NVMe controller for the module's files about controllers and admin commands: its registers,
- * its admin queue (NVMe Base 2.0 sections 3.1.3, 3.5, 3.6, 5). It follows the specification unless
- * a test changes its behaviour. The rig records each of the module's mappings of pages.
+ * its admin queue, its host memory buffer, to which it writes at each command (NVMe Base 2.0
+ * sections 3.1.3, 3.5, 3.6, 5). It follows the specification unless a test changes its
+ * behaviour. The rig records each of the module's mappings of pages.
  */
 #ifndef TESTS_KERNEL_CTRL_RIG_H
 #define TESTS_KERNEL_CTRL_RIG_H
@@ -12,20 +13,23 @@
 #define RIG_BAR 0x10000u /* bytes of registers */
 #define RIG_CMB_BAR 2
 #define RIG_NEVER (~0ull)
-#define RIG_PAGES 16
+#define RIG_PAGES 300
 #define RIG_STORM (~0u)
 /* CMBSZ: @n units of controller memory, for all uses. */
 #define RIG_UNITS(n, unit) ((u32)(n) << NVME_CMBSZ_SZ_SHIFT | (unit) << NVME_CMBSZ_SZU_SHIFT | 31u)
 
 /**
- * struct rig_page - A page of the module.
+ * struct rig_page - Contiguous pages of the module.
  * @at: address; NULL: not allocated.
+ * @bytes: size.
  * @mapped: the controller may access it.
+ * @reached: it has accessed it.
  * @way: direction of these accesses.
  */
 struct rig_page {
 	u8 *at;
-	bool mapped;
+	u64 bytes;
+	bool mapped, reached;
 	enum dma_data_direction way;
 };
 
@@ -55,8 +59,13 @@ struct rig_page {
  * @ended: the view has ended.
  * @page: pages of the module.
  * @shutdowns: number of shutdown notifications.
+ * @buffer_status: status with which it refuses a host memory buffer; 0: it takes one.
  * @barriers: number of dma_wmb() calls, at which a submission queue entry is partly written.
  * @maps_fail: which of the next mappings fails; 0: none.
+ * @pages_fail: which of the next allocations fails; 0: none.
+ * @largest: the largest order that can be allocated.
+ * @hmb: descriptors of its host memory buffer, in its order.
+ * @nhmb: number of @hmb; 0: the buffer is disabled.
  */
 extern struct ctrl_rig {
 	struct annex_ctrl ctrl;
@@ -65,7 +74,7 @@ extern struct ctrl_rig {
 	u64 ready_us, stop_us, command_us;
 	u32 queues;
 	struct nvme_id_ctrl id;
-	u16 status;
+	u16 status, buffer_status;
 	u8 fails;
 	bool (*lie)(const struct nvme_command *cmd, struct nvme_completion *cqe);
 	u32 events, event, strays;
@@ -78,7 +87,9 @@ extern struct ctrl_rig {
 	bool opened, ended;
 	u32 shutdowns;
 	struct rig_page page[RIG_PAGES];
-	u32 barriers, maps_fail;
+	u32 barriers, maps_fail, pages_fail, largest;
+	struct nvme_host_mem_buf_desc hmb[256];
+	u32 nhmb;
 	/* Internal state of the controller. */
 	u64 ready_at, stopped_at, shut_at, posts_at;
 	u16 head, tail;

@@ -60,6 +60,8 @@
 
 #define NVME_FEAT_NUM_QUEUES 7
 #define NVME_FEAT_ASYNC_EVENT 11
+#define NVME_FEAT_HOST_MEM_BUF 13
+#define NVME_HOST_MEM_ENABLE 1u
 #define NVME_ID_CNS_CTRL 1
 #define NVME_CTRL_OACS_DBBUF_SUPP (1u << 8)
 
@@ -100,7 +102,7 @@ struct nvme_command {
 			u16 command_id;
 			u32 nsid;
 			u64 rsvd2[4];
-			u32 fid, dword11;
+			u32 fid, dword11, dword12, dword13, dword14, dword15;
 		} features;
 		struct {
 			u8 opcode, flags;
@@ -140,41 +142,61 @@ struct nvme_id_ctrl {
 	u32 rtd3e;
 	u8 behind[164];
 	u16 oacs;
-	u8 after[3838];
+	u8 beside[14];
+	u32 hmpre, hmmin;
+	u8 past[52];
+	u32 hmminds;
+	u16 hmmaxd;
+	u8 after[3758];
+};
+
+struct nvme_host_mem_buf_desc {
+	u64 addr;
+	u32 size, rsvd;
 };
 
 _Static_assert(sizeof(struct nvme_command) == 64, "submission queue entry");
 _Static_assert(sizeof(struct nvme_completion) == 16, "completion queue entry");
 _Static_assert(sizeof(struct nvme_id_ctrl) == 4096, "Identify Controller");
+_Static_assert(offsetof(struct nvme_id_ctrl, hmpre) == 272, "HMPRE");
+_Static_assert(offsetof(struct nvme_id_ctrl, hmminds) == 332, "HMMINDS");
 _Static_assert(sizeof(struct nvme_id_ns) == 4096, "Identify Namespace");
 
 /* DMA: the bus address of memory is its address in this process. */
 typedef u64 dma_addr_t;
 enum dma_data_direction { DMA_BIDIRECTIONAL, DMA_TO_DEVICE, DMA_FROM_DEVICE };
-#define __GFP_ZERO 0
+#define __GFP_ZERO 1
+#define __GFP_NORETRY 0
+#define __GFP_NOWARN 0
+#define MAX_ORDER_NR_PAGES 1024
 #define dma_rmb() ((void)0)
 #define dma_wmb() ctrl_dma_wmb()
 #define dma_need_sync(dev, addr) ((void)(dev), (void)(addr), false)
 #define dev_is_dma_coherent(dev) ((void)(dev), true)
 #define dma_mapping_error(dev, addr) ((void)(dev), !(addr))
-#define dma_map_page(dev, p, at, n, way) ctrl_dma_map(p, way)
-#define dma_unmap_page(dev, addr, n, way) ctrl_dma_unmap(addr, way)
-#define dma_sync_single_for_cpu(dev, addr, n, way) ctrl_dma_sync(addr, way)
-#define dma_sync_single_for_device(dev, addr, n, way) ctrl_dma_sync(addr, way)
-#define alloc_page(gfp) ((struct page *)ctrl_dma_alloc())
-#define __free_page(p) ctrl_dma_free(p)
-#define get_zeroed_page(gfp) ((unsigned long)ctrl_dma_alloc())
-#define free_page(p) ctrl_dma_free((void *)(p))
+#define dma_map_page(dev, p, at, n, way) ctrl_dma_map(p, n, way)
+#define dma_unmap_page(dev, addr, n, way) ctrl_dma_unmap(addr, n, way)
+#define dma_sync_single_for_cpu(dev, addr, n, way) ctrl_dma_sync(addr, n, way)
+#define dma_sync_single_for_device(dev, addr, n, way) ctrl_dma_sync(addr, n, way)
+#define __get_free_pages(gfp, order) ((unsigned long)ctrl_dma_alloc(gfp, order))
+#define free_pages(p, order) ctrl_dma_free((void *)(p), order)
 #define virt_to_page(p) ((struct page *)(p))
 #define page_address(p) ((void *)(p))
 #define clear_page(at) memset(at, 0, PAGE_SIZE)
 struct page;
-void *ctrl_dma_alloc(void);
-void ctrl_dma_free(void *at);
-dma_addr_t ctrl_dma_map(void *at, enum dma_data_direction way);
-void ctrl_dma_unmap(dma_addr_t addr, enum dma_data_direction way);
-void ctrl_dma_sync(dma_addr_t addr, enum dma_data_direction way);
+void *ctrl_dma_alloc(gfp_t gfp, unsigned int order);
+void ctrl_dma_free(void *at, unsigned int order);
+dma_addr_t ctrl_dma_map(void *at, u64 bytes, enum dma_data_direction way);
+void ctrl_dma_unmap(dma_addr_t addr, u64 bytes, enum dma_data_direction way);
+void ctrl_dma_sync(dma_addr_t addr, u64 bytes, enum dma_data_direction way);
 void ctrl_dma_wmb(void);
+
+/* A parameter of the module is @NAME_parameter for tests. */
+typedef unsigned int uint;
+#define module_param(name, type, mode) type *const name##_parameter = &(name)
+#define MODULE_PARM_DESC(name, text) _Static_assert(sizeof(text) > 1, "")
+#define min_not_zero(a, b) ((a) && (!(b) || (a) < (b)) ? (a) : (b))
+extern uint *const max_hmb_mb_parameter;
 
 /* Bitmaps, with a byte for each bit. */
 #define bitmap_zalloc(n, gfp) ((unsigned long *)calloc((n) + 1, 1))
