@@ -150,9 +150,9 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-all pytorch-
 	$(addprefix thread/unit/,fs ssd) $(filter figures-%,$(benches)) \
 	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-6.18 guests-7.2 \
 	guests-7.3-all guests-pair guests-large $(addprefix guests-,$(debug_kernels)) \
-	guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000 plans-100000 arm64-module \
-	arm64-unit arm64-suites arm64-guests arm64-odd fs-kills fs-suites serve-long fio deb \
-	bench-qemu
+	guests-port-6.12-kasan guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000 \
+	plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd fs-kills \
+	fs-suites serve-long fio deb bench-qemu
 gate_product := $(addprefix check/,$(gate_product))
 gate_models := $(addprefix check/,$(gate_models))
 gate := $(gate_product) $(filter-out $(gate_product),$(gate_models))
@@ -333,6 +333,10 @@ check/guests-long-cxl-6.12: built/gcc
 		tests/qemu/run.sh -k 6.12 -i 1 -n 1 -c 2 $(hdm_tests))
 check/guests-6.12-kasan check/guests-7.3-kasan: check/guests-%: built/gcc
 	$(call step,guests: $*,14400,,env KERNEL=$* NVME=1 tests/qemu/run.sh)
+# A host bridge with one root port, which has no decoders: resets and removal below it.
+check/guests-port-6.12-kasan: built/gcc
+	$(call step,guests: 6.12-kasan$(comma) one root port,1200,,\
+		tests/qemu/run.sh -k 6.12-kasan -i 0 -n 1 -c 1 hdmpower)
 # What has threads, or interrupts them.
 check/guests-6.12-kcsan check/guests-7.3-kcsan: check/guests-%: built/gcc
 	$(call step,guests: $*,7200,,tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 boot module owners \
