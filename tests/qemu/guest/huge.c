@@ -79,8 +79,8 @@ static void one_round(struct annex_dev *dev, const struct annex_ns *ns, unsigned
 	memset(part + skew, 0xee, bytes);
 	transfer(dev, ns, ANNEX_NVM_READ, addr + skew, bytes);
 	if (memcmp(mem, before, ALL))
-		die("pages %llu to %llu: other data", (unsigned long long)first,
-		    (unsigned long long)(first + pages));
+		die("other data: %llu pages from %llu on", (unsigned long long)pages,
+		    (unsigned long long)first);
 	annex_dev_unmap(dev, addr, pages * PAGE);
 }
 
