@@ -3,6 +3,8 @@
 # Random reads through the kernel's own driver, its block device and its passthrough, and through
 # queues of user space, in turns on one controller. tests/bench/qemu.sh asks for it, and reads the
 # lines that begin with "# bench".
+# limit: 900
+# programs: fio
 . /test/lib.sh
 . /test/measure.sh
 
