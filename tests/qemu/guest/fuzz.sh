@@ -12,7 +12,7 @@ busy()
 	[ "$(count maps)" -gt 10 ]
 }
 
-seconds=10
+seconds=$((10 * SLOW))
 [ "${LONG:-0}" != 1 ] || seconds=$((120 * SLOW))
 with_module
 claim "no page is pinned before" within 10 no_pins
