@@ -182,6 +182,9 @@ static void get_memory(struct bench *b)
 	void *to;
 	int err = annex_dev_alloc(b->dev, ANNEX_PLACE_PROVIDER, BATCH, &to, &b->to_addr);
 
+	/* Else a page fault beside it may map a huge page of which it is a part. */
+	if (!err && madvise(to, BATCH, MADV_NOHUGEPAGE))
+		err = -errno;
 	b->to = to;
 	b->host = pages->alloc(pages->ctx, BATCH, PAGE);
 	if (!err)
