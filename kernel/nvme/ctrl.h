@@ -223,8 +223,8 @@ void annex_shadow_exit(struct annex_ctrl *ctrl);
 int annex_shadow_begin(struct annex_ctrl *ctrl);
 
 /*
- * annex_hmb_init() - Allocate what the controller asks for in annex_admin_identify()'s data; a line
- * if that fails.
+ * annex_hmb_init() - Allocate the buffer whose size annex_admin_identify()'s data has. A failure
+ * is a line in the log.
  */
 void annex_hmb_init(struct annex_ctrl *ctrl);
 void annex_hmb_exit(struct annex_ctrl *ctrl);

@@ -53,12 +53,6 @@ back_to_nvme()
 	within 10 disk 0 && functions 0 && rmmod nvme
 }
 
-sleeps()
-{
-	echo devices >/sys/power/pm_test && echo 0 >/sys/module/suspend/parameters/pm_test_delay &&
-		echo mem >/sys/power/state
-}
-
 [ "$VFS" -gt 0 ] || skip "the controller has no virtual functions"
 needs_module
 address=$(controllers | head -n 1)
@@ -97,7 +91,7 @@ claim "beside it, the second has another one" life check "pci:$second"
 claim "the physical function is reset" eval "echo 1 >$folder/reset"
 claim "beside the owner of the first, the second sees the pattern" life check "pci:$second"
 for i in 1 2 3; do
-	claim "the machine sleeps" sleeps
+	claim "the machine sleeps" devices_sleep
 	claim "the second sees the pattern" life check "pci:$second"
 done
 kill -TERM "$pid"

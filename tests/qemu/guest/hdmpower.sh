@@ -22,13 +22,6 @@ logged()
 	dmesg | grep "$1"
 }
 
-# Without an end of the power: QEMU forgets its CXL bridges then.
-sleeps()
-{
-	echo devices >/sys/power/pm_test && echo 0 >/sys/module/suspend/parameters/pm_test_delay &&
-		echo mem >/sys/power/state
-}
-
 # A hot reset of the bus below the device's port. Newer kernels want a port to allow it.
 reset_bus()
 {
@@ -115,12 +108,12 @@ with_hdm
 mkfifo go
 exec 6<>go
 claim "a range is held" hold "$first"
-claim "the machine does not sleep" eval "! sleeps"
+claim "the machine does not sleep" eval "! devices_sleep"
 claim "which is said" logged "cannot suspend: the range of the device is in use"
 claim "its memory can be read" says "touch 0x1000" byte
 echo end >&6
 claim "its user ends" ended 0
-claim "now the machine sleeps" sleeps
+claim "now the machine sleeps" devices_sleep
 claim "and there can be a range again" within 5 hdm fill "$first" 0
 
 loses "its bus is reset" reset_bus

@@ -387,7 +387,7 @@ static void map_cmb(void)
 	expect(0, err, "unmap: it");
 }
 
-/* What the export of good pages says depends on the kernel: see peer.sh. */
+/* The result of an export of good pages depends on the kernel: see peer.sh. */
 static void exports(void)
 {
 	const uint64_t bytes = 4 * PAGE;

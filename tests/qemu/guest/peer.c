@@ -344,17 +344,28 @@ static void reopen_exporter(void)
 	expect(1, a.fd >= 0, "the exporter has the next owner at once");
 }
 
+/*
+ * The importer maps a dma-buf and reads into it, to the end of the command: a reset of a controller
+ * that transfers to another one crashes QEMU.
+ */
+static bool read_into(int buf_fd, uint32_t *id)
+{
+	uint64_t at;
+
+	if (!expect(0, import(buf_fd, id, &at), "the importer maps it"))
+		return false;
+	expect(0, io(&b, READ, LBA_FROM, at), "and reads into it");
+	b_resets = resets(&b);
+	return true;
+}
+
 static void closing(void)
 {
 	int buf_fd = export();
 	uint32_t id;
-	uint64_t at;
 
-	if (!expect(0, import(buf_fd, &id, &at), "the importer maps it"))
+	if (!read_into(buf_fd, &id))
 		return;
-	/* To its end: a reset of a controller that transfers to another one crashes QEMU. */
-	expect(0, io(&b, READ, LBA_FROM, at), "and reads into it");
-	b_resets = resets(&b);
 	reopen_exporter();
 	lost(buf_fd, id);
 	make_cmb();
@@ -366,12 +377,9 @@ static void ending(void)
 {
 	int buf_fd = export();
 	uint32_t id;
-	uint64_t at;
 
-	if (!expect(0, import(buf_fd, &id, &at), "the importer maps it"))
+	if (!read_into(buf_fd, &id))
 		return;
-	expect(0, io(&b, READ, LBA_FROM, at), "and reads into it");
-	b_resets = resets(&b);
 	puts("ready");
 	fflush(stdout);
 	lost(buf_fd, id);
