@@ -139,6 +139,8 @@ static void storm(int a)
 			look(a, SMART);
 		}
 	}
+	/* Reading the log page has discarded the events that QEMU had queued. */
+	doors[at] = 1;
 	expect(true, reported(a), "an owner causes error events");
 	expect(1 << ERRORS, state_of(a).unread & 1 << ERRORS, "of log page 1");
 	dprintf(3, "# %u calls, %u events, longest call %.0f ms\n", calls, events, longest * 1e3);
