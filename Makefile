@@ -4,7 +4,7 @@
 #   make demo    what a newcomer wants to see    make check   everything that is tested
 #   make         the library and the tool        make help    all targets and settings
 
-VERSION := 0.1.0
+VERSION := $(file <VERSION)
 SOVERSION := 0
 
 BUILD ?= build
@@ -369,6 +369,7 @@ $(OUT)/tests/bench/array.o: private object_flags := -O3
 # The host's side of annex query, which is measured beside the device's.
 $(OUT)/tools/models/query/host.o: private object_flags := -O3
 $(OUT)/docs/examples/train.o: private object_flags := -O3
+$(addprefix $(OUT)/tools/,main.o pci/checks_pci.o): VERSION
 $(addprefix $(OUT)/tools/,main.o pci/checks_pci.o): private object_flags := \
 	-DANNEX_VERSION='"$(VERSION)"'
 define compile

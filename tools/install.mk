@@ -11,14 +11,14 @@ public := $(wildcard include/annex/*.h include/annex/models/*.h)
 page = $(BUILD)/man/annex_$(basename $(notdir $(1))).7
 HELP2MAN ?= $(shell command -v help2man)
 man: $(BUILD)/man1/made $(BUILD)/man/made
-$(BUILD)/man1/made: $(OUT)/annex $(OUT)/annex-models docs/man/section1.sh Makefile
+$(BUILD)/man1/made: $(OUT)/annex $(OUT)/annex-models docs/man/section1.sh VERSION
 	$(call say,MAN)
 	$(Q)[ -n "$(HELP2MAN)" ] || { echo "no help2man: apt-get install help2man" >&2; exit 1; }
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)docs/man/section1.sh $(OUT)/annex $(@D) $(VERSION)
 	$(Q)touch $@
 
-$(BUILD)/man/made: $(public) docs/man/section3.awk $(foreach h,$(public),$(call page,$(h)))
+$(BUILD)/man/made: $(public) docs/man/section3.awk VERSION $(foreach h,$(public),$(call page,$(h)))
 	$(call say,MAN)
 	$(Q)[ -n "$(KERNEL_DOC)" ] || { echo "no kernel-doc, which is in any kernel's headers:" \
 		"apt-get install $$(tests/deps.sh kernel-doc), or KERNEL_DOC=FILE" >&2; exit 1; }
@@ -31,7 +31,7 @@ $(BUILD)/man/made: $(public) docs/man/section3.awk $(foreach h,$(public),$(call 
 	$(Q)touch $@
 
 define page_rule
-$(call page,$(1)): $(1) docs/man/section7.awk Makefile
+$(call page,$(1)): $(1) docs/man/section7.awk VERSION
 	@mkdir -p $$(@D)
 	$(Q)awk -v header=$(1:include/%=%) -v name=$$(basename $$(notdir $$@)) \
 		-v version=$(VERSION) -f docs/man/section7.awk $$< >$$@
@@ -72,6 +72,7 @@ install: all install-module $(MAN7) $(if $(HELP2MAN),$(BUILD)/man1/made) \
 install-module:
 	$(foreach f,dkms.conf $(MODULE_SRC), \
 		$(INSTALL) -D -m 644 $(f) $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)/$(f) &&) :
+	sed -i 's/#MODULE_VERSION#/$(VERSION)/' $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)/dkms.conf
 	$(INSTALL) -d $(DESTDIR)$(UDEVDIR)
 	$(INSTALL) -m 644 kernel/60-annex.rules $(DESTDIR)$(UDEVDIR)
 	$(if $(DESTDIR),,$(if $(system),getent group annex >/dev/null || groupadd --system annex))

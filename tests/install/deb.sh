@@ -12,7 +12,7 @@ mirror=${MIRROR:-http://deb.debian.org/debian}
 claim_log=$dir/log
 # shellcheck source=tests/claim.sh
 . tests/claim.sh
-version=$(sed -n '1s/.*(\(.*\)).*/\1/p' tools/deb/changelog)
+version=$(cat VERSION)-1
 packages=(annex annex-dkms annex-models libannex-dev libannex-models0 libannex0 python3-annex)
 
 [ "$(id -u)" -eq 0 ] || { skip "packages: chroots need root"; claims_end; exit; }

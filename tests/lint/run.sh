@@ -92,6 +92,12 @@ members_documented()
 	done | grep .
 }
 
+# Everything takes the version from one file. Histories name the versions of their entries.
+version_once()
+{
+	! git grep -nFw "$(cat VERSION)" -- . ':!VERSION' ':!CHANGELOG.md' ':!docs/ABI'
+}
+
 claim "house style" tests/lint/style.sh
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
 	claim "messages of commits" tests/lint/commits.sh
@@ -99,6 +105,7 @@ if git rev-parse -q --verify HEAD >/dev/null 2>&1; then
 else
 	skip "messages of commits: this is no clone"
 fi
+claim "the version is in the file VERSION only" version_once
 claim "kernel-doc" kernel_doc
 claim "clang-format (make format repairs it)" formatted
 claim "sparse" sparse_clean

@@ -99,7 +99,7 @@ no_tricks()
 dkms_builds()
 {
 	local action=build version
-	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' dkms.conf)
+	version=$(cat VERSION)
 	mkdir -p "$root"/{dkms,to/"$release"}
 	[ "$(id -u)" -ne 0 ] || action=install
 	dkms $action "annex/$version" -k "$release" --kernelsourcedir "$headers" --no-depmod \

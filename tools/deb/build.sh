@@ -14,8 +14,8 @@ usage="usage: build.sh tarball|packages|wheel DIRECTORY"
 what=${1:?$usage}
 mkdir -p "${2:?$usage}"
 out=$(cd "$2" && pwd)
-# What this version is called, and when it was made, is said in one place each.
-version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
+# The version and its date are in one place each.
+version=$(cat "$top/VERSION")
 date=$(sed -n 's/^ -- .*>  //p' "$here/changelog" | head -1)
 SOURCE_DATE_EPOCH=$(date -d "$date" +%s)
 export SOURCE_DATE_EPOCH
@@ -53,6 +53,7 @@ make_packages()
 	tar -C "$out" -xf "$tarball"
 	cp -r "$tree/tools/deb" "$tree/debian"
 	rm "$tree/debian/build.sh"
+	sed -i "s/@VERSION@/$version/" "$tree/debian/changelog"
 	(cd "$tree" && dpkg-buildpackage --no-sign --build=full)
 	rm -rf "$tree"
 }
@@ -62,7 +63,7 @@ make_wheel()
 {
 	local tree=$out/wheel.$$
 	mkdir "$tree"
-	files | grep -z '^tools/python/' | sort -z | tar -C "$top" --null --files-from=- -cf - \
+	files | grep -z '^tools/python/\|^VERSION$' | sort -z | tar -C "$top" --null --files-from=- -cf - \
 		--mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go-w,a+rX | tar -C "$tree" -xf -
 	"${PYTHON:-python3}" -m pip wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir "$out" "$tree/tools/python"
