@@ -508,7 +508,8 @@ fio-engine: $(OUT)/libannex.so
 		-Wl,-rpath,$(abspath $(OUT))
 
 dist deb wheel:
-	$(Q)tools/deb/build.sh $(or $($@_is),$@) $(BUILD)/$@
+	$(Q)tools/deb/build.sh $(or $($@_is),$@) $(BUILD)/$@ $(filter %.so,$^)
+wheel: $(OUT)/libannex.so
 dist_is := tarball
 deb_is := packages
 
@@ -551,7 +552,7 @@ help:
 #h install-module     annex.ko's source for DKMS, and its udev rule; part of install
 #h install uninstall  PREFIX=/usr/local DESTDIR= LIBDIR= MANDIR= ...
 #h dist deb wheel     the source tarball; Debian packages, which need dpkg-dev, debhelper and more;
-#h                    the Python package, by PYTHON's pip
+#h                    the Python package with libannex, by PYTHON's pip
 #h fio-engine         build/fio/annex.so, any device for fio: FIO=SOURCE, its source
 #h clean              remove build/
 #h

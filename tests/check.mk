@@ -152,7 +152,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-all pytorch-
 	guests-7.3-all guests-pair guests-large $(addprefix guests-,$(debug_kernels)) \
 	guests-port-6.12-kasan guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000 \
 	plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd fs-kills \
-	fs-suites serve-long fio deb bench-qemu
+	fs-suites serve-long fio deb wheel bench-qemu
 gate_product := $(addprefix check/,$(gate_product))
 gate_models := $(addprefix check/,$(gate_models))
 gate := $(gate_product) $(filter-out $(gate_product),$(gate_models))
@@ -256,6 +256,10 @@ check/pytorch-pypi: built/gcc
 # For root: chroots of two releases, in which packages are built twice.
 check/deb:
 	$(call step,packages,7200,,tests/install/deb.sh $(BUILD)/deb-test bookworm trixie)
+# The same of the Python package. Sid's glibc and Python are as new as those of any distribution.
+check/wheel: built/gcc
+	$(call step,wheel,3600,,tests/install/wheel.sh $(gcc) $(BUILD)/wheel-test bookworm trixie \
+		sid)
 check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 

