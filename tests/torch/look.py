@@ -6,6 +6,7 @@ ANNEX is the tool; ANNEX_LIBRARY says which library.
 import contextlib
 import errno
 import fcntl
+import inspect
 import json
 import math
 import os
@@ -425,6 +426,13 @@ def check_words():
         keys = set(it.stats()) - {name for name, _ in library.SpaceStats._fields_}
     claim(f"stats() are explained: {[k for k in keys if f'@{k}' not in words]}",
           all(f"@{key}" in words for key in keys))
+    functions = [annex.offload, *[getattr(block.Offload, name) for name in (
+        "__enter__", "__exit__", "stats", "plan", "trace", "step", "is_open")]]
+    claim("public functions have types", all(
+        {*inspect.signature(f).parameters, "return"} - {"self"} == set(f.__annotations__)
+        for f in functions))
+    claim("help(annex.offload) shows training and inference",
+          "optimizer.step()" in annex.offload.__doc__ and "it.step()" in annex.offload.__doc__)
 
 
 def main():

@@ -4,12 +4,16 @@
 PyTorch allocates tensors of 64 KiB and more in a space of libannex. Each operator tells the library
 which tensors it uses. The iterations of an optimizer are recorded and planned (annex/exec.h).
 """
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import errno
 import gc
 import os
 import threading
+import types
+import typing
 import warnings
 import weakref
 
@@ -196,7 +200,7 @@ class Offload:
             raise Error(errno.EBUSY, "offload: it is on already, and does not nest")
         stack.callback(turnstile.release)
 
-    def __enter__(self):
+    def __enter__(self) -> Offload:
         with contextlib.ExitStack() as stack:
             self.interrupts.watch()
             stack.callback(self.interrupts.end)
@@ -239,7 +243,8 @@ class Offload:
             become(Gone, self.native.is_lost)
             raise
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: types.TracebackType | None) -> None:
         if os.getpid() != self.pid:
             self.interrupts.end()
             return
@@ -289,7 +294,7 @@ class Offload:
         if threading.get_ident() != self.thread:
             raise Error(errno.EINVAL, f"offload: call {name}() in the thread that began the block")
 
-    def stats(self):
+    def stats(self) -> dict[str, typing.Any]:
         """A dict of figures.
 
         @state: of planning: "recording" iterations; "a plan is being made"; "planned": the last
@@ -322,7 +327,7 @@ class Offload:
         self.tell()
         return figures
 
-    def plan(self, path=None):
+    def plan(self, path: str | os.PathLike[str] | None = None) -> dict[str, typing.Any] | None:
         """Figures of the plan in use, as a dict; None: there is none (stats()["state"]).
 
         Each kind of iteration has its plan; this is the last iteration's. It is written to @path,
@@ -349,36 +354,60 @@ class Offload:
             write(path, plans.plan_text(self.library, found))
         return plans.described(self.library, found, self.block.iterations())
 
-    def trace(self, path=None):
+    def trace(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The iteration that the plan in use was made of, or the last one, as annex-trace/1
         (docs/trace-format.md): written to @path, or returned.
         """
         self.inside("trace")
         text = plans.trace_text(self.library, self.planner)
-        return text if path is None else write(path, text)
+        if path is None:
+            return text
+        write(path, text)
+        return None
 
-    def step(self):
+    def step(self) -> None:
         """End an iteration. A program without an optimizer calls it after each call of its model,
         and gets a plan.
         """
         self.inside("step")
         self.block.step()
 
-    def is_open(self):
+    def is_open(self) -> bool:
         """Whether the space exists: until the block has ended, and its last tensor has gone."""
         return bool(self.block and self.block.state()[0])
 
 
-def offload(budget=None, storage=(), checksum=False, *, device_memory=None, device="cpu", host=0,
-            cxl=None, policy="annex", progress=None):
-    """While it lasts, tensors of @device ("cpu", "cuda" or "cuda:1") live in a space: at most
-    @device_memory of them in its memory at a time, the others on @storage.
+def offload(budget: int | str | None = None, storage: str | typing.Iterable[str] = (),
+            checksum: bool = False, *, device_memory: int | str | None = None,
+            device: str | int | torch.device = "cpu", host: int | str = 0,
+            cxl: str | None = None, policy: str = "annex",
+            progress: bool | None = None) -> Offload:
+    """While the block lasts, tensors of @device live in a space: at most @device_memory of them are
+    in its memory at a time, and the others are on @storage.
 
-    A plan of @policy moves them to @storage, to @host bytes of ordinary memory beside, and to the
-    CXL memory @cxl ("numa:1?size=8G", or another range). @budget is a short form of @device_memory:
-    offload("8G", "file:/data/annex.img"). @progress: whether a line on stderr shows iterations
-    (None: if that is a terminal). With @checksum, bytes that return are compared with the bytes
-    that left, and a difference is an error.
+    Training: an optimizer's step() ends an iteration.
+
+        with annex.offload("8G", "file:/data/annex.img"):
+            for x, target in batches:
+                optimizer.zero_grad()
+                loss(model(x), target).backward()
+                optimizer.step()
+
+    Other programs, such as inference, end an iteration themselves:
+
+        with annex.offload("8G", "file:/data/annex.img") as it:
+            for x in batches:
+                y = model(x)
+                it.step()
+
+    @budget: a short form of @device_memory, a number of bytes or a text such as "8G".
+    @storage: URI of a device, or several. A file that does not exist is made for the block.
+    @checksum: compare bytes that return with the bytes that left. A difference is an error.
+    @device: "cpu", "cuda" or "cuda:1".
+    @host: bytes of ordinary memory beside, to which tensors move before @storage.
+    @cxl: CXL memory to which tensors move: "numa:1?size=8G", or another range.
+    @policy: of the plans that move tensors. "none": tensors arrive when operators use them.
+    @progress: whether a line on stderr shows iterations. None: if that is a terminal.
     """
     if budget is None and device_memory is None:
         raise Error(errno.EINVAL, 'offload: no size: device_memory="8G"')
