@@ -48,4 +48,5 @@ export CXX=$dir/cxx TORCHINDUCTOR_CACHE_DIR=$dir/graphs
 for part in whole compiled ranks libraries; do
 	claims "$venv/bin/python" "$here/$part.py" "$dir/site"
 done
+claims "$venv/bin/python" "$here/weights.py" "$dir/site" "$venv"
 claims_end

@@ -43,6 +43,7 @@ if reason=$("$python" "$here/whole.py" "$tools" --check); then
 		claims "$python" "$here/$part.py" "$tools" "$annex"
 	done
 	claims timeout 300 "$python" "$here/workers.py" "$tools"
+	claims "$python" "$here/weights.py" "$tools" "$disk"
 	claims "$python" "$here/pages.py" "$tools" "$annex" \
 		"$here"/../../docs/{train-larger,without-root,cannot}.md
 	claims "$python" "$here/fuzz.py" "$tools" --programs $((ALL ? 200 : 12))
