@@ -20,7 +20,7 @@ fetched()
 {
 	[ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv" || return
 	"$venv/bin/pip" install -q --disable-pip-version-check 'torch==2.15.*' numpy setuptools \
-		'transformers==5.*' accelerate safetensors
+		'transformers==5.*' accelerate safetensors lightning
 }
 
 # Twice, with the same bytes, and installed in a place of its own.
@@ -49,4 +49,5 @@ for part in whole compiled ranks libraries; do
 	claims "$venv/bin/python" "$here/$part.py" "$dir/site"
 done
 claims "$venv/bin/python" "$here/weights.py" "$dir/site" "$venv"
+claims "$venv/bin/python" "$here/callbacks.py" "$dir/site" "$here/../../tools/python/README.md"
 claims_end
