@@ -158,6 +158,18 @@ const struct annex_provider *annex_dev_provider(const struct annex_dev *dev);
 int annex_dev_ns(const struct annex_dev *dev, uint32_t nsid, struct annex_ns *out);
 
 /**
+ * annex_dev_bytes() - The bytes that a namespace stores.
+ * @dev: the device.
+ * @nsid: its identifier, from 1.
+ * @out: all bytes of its blocks; of a file: device whose file ends inside the last block, the size
+ *	of the file when it was opened. The rest of that block reads as zeroes, and a write of other
+ *	bytes to it fails with ANNEX_SC_LBA_RANGE (-ERANGE).
+ *
+ * Return: 0, or -ENXIO when the controller has no such namespace.
+ */
+int annex_dev_bytes(const struct annex_dev *dev, uint32_t nsid, uint64_t *out);
+
+/**
  * annex_dev_max_transfer() - The largest command.
  * @dev: the device.
  *

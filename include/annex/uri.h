@@ -12,7 +12,12 @@
  *	mem:SIZE	A controller emulated in the process, with memory behind it. A page is
  *			allocated on its first write.
  *	file:PATH	The proxy: an emulated controller in front of a file or a block device,
- *			through io_uring. It needs neither root nor a kernel module.
+ *			through io_uring. It needs neither root nor a kernel module. If the file
+ *			ends inside a block, the rest of that block reads as zeroes. Writes keep the
+ *			size of the file: zeroes behind its end are dropped, and a write of other
+ *			bytes there fails with ANNEX_SC_LBA_RANGE (-ERANGE), and a warning is
+ *			logged. annex_dev_bytes() has the size. A file that this user can only read
+ *			needs readonly=1.
  *	ng:PATH		A namespace that stays with the kernel's NVMe driver, by its generic device
  *			(/dev/ng0n1). File systems on it stay mounted. Commands are passed by
  *			io_uring and bypass the block layer. Blocks have 512 to 16384 bytes, and
@@ -31,7 +36,9 @@
  *	block=N		mem:, file: bytes of a logical block, 512, 1024, ... or 16384.
  *	namespaces=N	mem: number of namespaces, of SIZE each.
  *	direct=0|1	file: bypass the page cache (O_DIRECT). The default is 1 if the file system
- *			and the blocks allow it. direct=1 fails otherwise (-EOPNOTSUPP, -EINVAL).
+ *			and the blocks allow it, and if the size of the file is a multiple of the
+ *			file system's alignment or readonly=1. direct=1 fails otherwise
+ *			(-EOPNOTSUPP, -EINVAL).
  *	ns=PATH2	file:, ng: one more namespace, on another file of fixed size or another
  *			drive. May be repeated.
  *	readonly=0|1	file:, ng:, nvme:, unix: writes end with ANNEX_SC_READ_ONLY (-EROFS). While

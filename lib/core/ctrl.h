@@ -21,6 +21,7 @@ struct annex_ctrl;
  * ends in bounded time. Errors are negative errnos, with annex_last_error().
  * @status: the register CSTS (Base 3.1.3.6); a controller that is gone reads as all ones.
  * @identify: the Identify command, into 4096 bytes.
+ * @missing: bytes of the last block of a namespace that are not stored; NULL: there are none.
  * @create: make queue pair @qid of @depth entries, in memory at device addresses.
  * @destroy: end its commands, and forget it.
  * @abort: the Abort command; *@aborted: the controller says that it did.
@@ -62,6 +63,7 @@ struct annex_ctrl;
 struct annex_ctrl_ops {
 	uint32_t (*status)(struct annex_ctrl *ctrl);
 	int (*identify)(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
+	uint32_t (*missing)(struct annex_ctrl *ctrl, uint32_t nsid);
 	int (*create)(struct annex_ctrl *ctrl, uint16_t qid, uint32_t depth, uint64_t sq,
 		      uint64_t cq);
 	int (*destroy)(struct annex_ctrl *ctrl, uint16_t qid);

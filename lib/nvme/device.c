@@ -31,6 +31,17 @@ int annex_dev_ns(const struct annex_dev *dev, uint32_t nsid, struct annex_ns *ou
 	return 0;
 }
 
+int annex_dev_bytes(const struct annex_dev *dev, uint32_t nsid, uint64_t *out)
+{
+	struct annex_ns ns = {.nsid = nsid};
+	int err = annex_dev_ns(dev, nsid, &ns);
+
+	*out = ns.blocks * ns.block;
+	if (!err && dev->ctrl->ops->missing)
+		*out -= dev->ctrl->ops->missing(dev->ctrl, nsid);
+	return err;
+}
+
 uint32_t annex_dev_max_transfer(const struct annex_dev *dev)
 {
 	return dev->max_transfer;

@@ -4,8 +4,10 @@
  * host memory; the controller must not touch memory that was not mapped (mapped memory
  * lies between inaccessible pages), and a reset must always work.
  */
+#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,8 +45,24 @@ static struct annex_cqe *cq(unsigned int qid)
 	return (struct annex_cqe *)(void *)(mem + (QUEUES + qid) * 8192);
 }
 
-/* A new controller for each input, so that a finding can be repeated; in the same memory. */
-static void open_ctrl(void)
+/* A file that ends inside a block. */
+static const char *odd_file(void)
+{
+	static char uri[64];
+	int fd;
+
+	if (!uri[0]) {
+		fd = memfd_create("odd", MFD_CLOEXEC);
+		snprintf(uri, sizeof(uri), "file:/proc/self/fd/%d?size=8193&direct=0", fd);
+	}
+	return uri;
+}
+
+/*
+ * A new controller for each input, so that a finding can be repeated; in the same memory. One input
+ * in eight has a file, whose close waits for the kernel, the others have memory.
+ */
+static void open_ctrl(bool odd)
 {
 	struct annex_uri uri;
 	uint64_t addr;
@@ -57,7 +75,8 @@ static void open_ctrl(void)
 		mem = p + GUARD;
 	}
 	memset(mem, 0, MEM);
-	if (annex_uri_parse("mem:256K?namespaces=2", &uri) || annex_emu_open_mem(&uri, &ctrl) ||
+	if (annex_uri_parse(odd ? odd_file() : "mem:256K?namespaces=2", &uri) ||
+	    (odd ? annex_emu_open_file : annex_emu_open_mem)(&uri, &ctrl) ||
 	    ctrl->ops->map(ctrl, mem, MEM, &addr))
 		abort();
 }
@@ -191,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 
-	open_ctrl();
+	open_ctrl(size % 8 == 7);
 	create_pair(1);
 	while (in.left)
 		step(&in);

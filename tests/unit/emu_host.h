@@ -43,6 +43,9 @@ void host_open(struct host *h, const char *uri);
 void host_ready(struct host *h, const char *uri);
 void host_close(struct host *h);
 
+/* emu_odd.c: its tests, which emu_file.c repeats without an io_uring. */
+void odd_files(void);
+
 /* Zeroed, page-aligned, mapped; given back with the host. */
 void *host_alloc(struct host *h, size_t len);
 uint64_t host_addr(const void *p);

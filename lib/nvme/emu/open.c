@@ -19,6 +19,7 @@ static int emu_close(struct annex_ctrl *ctrl);
 static const struct annex_ctrl_ops ops = {
 	.status = annex_emu_status,
 	.identify = annex_emu_identify,
+	.missing = annex_emu_missing,
 	.create = annex_emu_create,
 	.destroy = annex_emu_destroy,
 	.abort = annex_emu_abort,

@@ -47,6 +47,11 @@ int annex_emu_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, voi
 	return 0;
 }
 
+uint32_t annex_emu_missing(struct annex_ctrl *ctrl, uint32_t nsid)
+{
+	return annex_emu_of(ctrl)->ns[nsid - 1].missing;
+}
+
 uint32_t *annex_emu_doorbell(struct annex_ctrl *ctrl, uint16_t qid, int cq)
 {
 	struct annex_emu *emu = annex_emu_of(ctrl);

@@ -44,7 +44,7 @@ static void init(struct emu_req *req, struct emu_sq *sq)
 {
 	req->state = EMU_REQ_FETCHED;
 	req->sq = sq;
-	req->done = req->tries = req->step = 0;
+	req->missing = req->done = req->tries = req->step = 0;
 	req->status = req->torn = 0;
 	req->fault = 0;
 	req->due = 0;

@@ -51,6 +51,7 @@ struct emu_io {
  * @delay_us: delay of the completion.
  * @step: the current step of a command of several I/Os; see steps.c.
  * @io: that step, which does not change while the backend has it.
+ * @missing: bytes at the end of its data that its namespace does not store. It has a @bounce then.
  * @segs: host memory still to be moved: @iov, or an allocation kept for later requests.
  * @due: time of its completion, if that is later than now (annex_now()).
  * @buf: the backend's buffer that holds the one piece of data, or -1.
@@ -63,6 +64,7 @@ struct emu_req {
 	struct annex_sqe sqe;
 	uint64_t pos;
 	uint32_t len;
+	uint32_t missing;
 	uint32_t done;
 	uint32_t tries;
 	uint16_t status;

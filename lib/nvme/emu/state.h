@@ -68,6 +68,7 @@ enum emu_serve {
  * @nsid: its identifier.
  * @shift: log2 of the block size.
  * @blocks: its size.
+ * @missing: bytes of its last block behind the end of the file: zeroes, which are not stored.
  * @readonly: no command changes it.
  * @align: alignment in bytes that the backend asks of memory.
  * @pieces: of memory, that one I/O of the backend takes.
@@ -82,7 +83,9 @@ struct emu_ns {
 	uint32_t nsid;
 	unsigned int shift;
 	uint64_t blocks;
+	uint32_t missing;
 	bool readonly;
+	bool told; /* of a write that was refused because of them; under the async mutex */
 	uint32_t align;
 	uint32_t pieces;
 	uint32_t most;
@@ -341,5 +344,6 @@ int annex_emu_claim(struct annex_ctrl *ctrl, uint32_t nsid, uint64_t first, uint
 		    bool shared);
 int annex_emu_reset(struct annex_ctrl *ctrl);
 int annex_emu_identify(struct annex_ctrl *ctrl, uint32_t cns, uint32_t nsid, void *data);
+uint32_t annex_emu_missing(struct annex_ctrl *ctrl, uint32_t nsid);
 
 #endif

@@ -41,6 +41,14 @@ static int find_buf(const struct annex_emu *emu, const struct iovec *seg)
 	return m->buf + (int)(off / emu->chunk);
 }
 
+/* Bytes of a command's blocks that are behind the end of the file. */
+static uint32_t behind(const struct emu_cmd *cmd, uint32_t len)
+{
+	const struct emu_ns *ns = cmd->ns;
+
+	return ns->missing && cmd->pos + len == ns->blocks << ns->shift ? ns->missing : 0;
+}
+
 static uint16_t prepare_rw(struct annex_emu *emu, struct emu_sq *sq, struct emu_cmd *cmd)
 {
 	struct emu_req *req = cmd->req;
@@ -51,9 +59,10 @@ static uint16_t prepare_rw(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 		return sc;
 	if (annex_emu_req_set_segs(req, sq->segs, n, req->len))
 		return ANNEX_SC_INTERNAL;
+	req->missing = behind(cmd, req->len);
 	if (req->far)
 		return 0; /* it will have room in far.c's buffer */
-	if (cmd->sqe.opcode != ANNEX_NVM_COMPARE && usable(req)) {
+	if (cmd->sqe.opcode != ANNEX_NVM_COMPARE && !req->missing && usable(req)) {
 		if (req->nsegs == 1)
 			req->buf = find_buf(emu, req->segs);
 		return 0;
@@ -88,6 +97,7 @@ uint16_t annex_emu_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 	case ANNEX_NVM_DSM:
 		return prepare_dsm(emu, sq, cmd);
 	case ANNEX_NVM_WRITE_ZEROES:
+		req->len -= behind(cmd, req->len);
 		req->steps = durable(req) ? 2 : 1;
 		return 0;
 	default:
@@ -95,13 +105,17 @@ uint16_t annex_emu_prepare(struct annex_emu *emu, struct emu_sq *sq, struct emu_
 	}
 }
 
-/* The data of a read or write: no more than the backend takes at once. */
+/*
+ * The data of a read or write: no more than the backend takes at once. Reads go on behind the end
+ * of a file, because direct I/O is for whole blocks.
+ */
 static void set_data(struct emu_req *req, const struct emu_ns *ns)
 {
 	const struct iovec *seg = &req->segs[req->seg];
 	struct emu_io *io = &req->io;
+	const uint32_t end = req->len - (io->opcode == ANNEX_NVM_WRITE ? req->missing : 0);
 
-	io->len = least(req->len - req->done, ns->most);
+	io->len = least(end - req->done, ns->most);
 	io->n = 1;
 	io->v = &io->one;
 	if (req->zeroing) {
@@ -176,6 +190,8 @@ static uint16_t status_of(const struct emu_req *req, int err)
 		return ANNEX_SC_CAPACITY;
 	case -EFAULT:
 		return ANNEX_SC_DATA_TRANSFER;
+	case -ERANGE: /* unix: behind the end of the daemon's file */
+		return ANNEX_SC_LBA_RANGE;
 	case -ESHUTDOWN: /* unix: there is no daemon now */
 		return ANNEX_SC_NS_NOT_READY;
 	case -EROFS:
@@ -219,8 +235,10 @@ static bool moved(struct emu_req *req, int res, uint16_t *status)
 		return true;
 	}
 	advance(req, (uint32_t)res);
-	if (req->done < req->len)
+	if (req->done < req->len - req->missing)
 		return false;
+	if (req->missing)
+		memset(req->bounce + req->len - req->missing, 0, req->missing);
 	req->step++;
 	if (req->far) /* far.c does the rest */
 		return true;
@@ -296,11 +314,32 @@ static void go_on(struct annex_emu *emu, struct emu_req *req)
 	annex_emu_ended(emu, req, status);
 }
 
+/* A write may have zeroes only behind the end of its file, which keeps its size. */
+static bool fits(const struct annex_emu *emu, const struct emu_req *req)
+{
+	const char *tail = req->bounce + req->len - req->missing;
+	struct emu_ns *ns = req->ns;
+
+	if (req->sqe.opcode != ANNEX_NVM_WRITE ||
+	    (!tail[0] && !memcmp(tail, tail + 1, req->missing - 1)))
+		return true;
+	if (!ns->told)
+		annex_log(ANNEX_LOG_WARNING,
+			  "%s: namespace %u: writes of more than zeroes behind the end of the file "
+			  "fail: it keeps its %llu bytes (truncate -s makes it larger)",
+			  emu->scheme, ns->nsid, (ull)((ns->blocks << ns->shift) - ns->missing));
+	ns->told = true;
+	return false;
+}
+
 void annex_emu_start(struct annex_emu *emu, struct emu_req *req)
 {
 	req->state = EMU_REQ_ISSUED;
 	annex_atomic_add(&emu->in_flight, 1u, ANNEX_SEQ_CST);
-	go_on(emu, req);
+	if (req->missing && !fits(emu, req))
+		annex_emu_finish(emu, req, ANNEX_SC_LBA_RANGE);
+	else
+		go_on(emu, req);
 }
 
 void annex_emu_step_ended(struct annex_emu *emu, struct emu_req *req, int res)

@@ -5,7 +5,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "cache_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
@@ -338,6 +342,44 @@ static void a_device_smaller_than_a_line(void)
 	rig_close(&r);
 }
 
+/* The last line of a file that ends inside a block: its bytes are kept, and the file its size. */
+static void a_file_of_any_size(void)
+{
+	const uint64_t size = 70001, lines = (size + 4095) / 4096;
+	char path[UNIT_PATH], uri[UNIT_PATH + 32], is[4] = "";
+	struct rig r = {.ndevs = 1};
+	struct stat st;
+	char *data;
+	void *p;
+	int fd;
+
+	unit_tmpfile(path);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CU_ASSERT_EQUAL_FATAL(pwrite(fd, "abc", 3, (off_t)size - 3), 3);
+	snprintf(uri, sizeof(uri), "file:%s?block=512", path);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_open(uri, NULL, &r.devs[0]), 0);
+	rig_cache(&r, 1 << 16, 4096, ANNEX_STRIPE, 0);
+	CU_ASSERT_EQUAL(annex_cache_size(r.c), 70144);
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL_FATAL(annex_cache_pin(r.c, lines - 1, ANNEX_PIN_WRITE, &p), 0);
+		data = (char *)p + size % 4096;
+		CU_ASSERT_EQUAL(memcmp(data - 3, i ? "abd" : "abc", 3), 0);
+		CU_ASSERT_EQUAL(data[0], i == 2);
+		data[-1] = 'd';
+		data[0] = i == 1; /* behind the end, then zero again */
+		annex_cache_unpin(r.c, lines - 1, ANNEX_PIN_WRITE);
+		CU_ASSERT_EQUAL(annex_cache_flush(r.c, 0, UINT64_MAX), i == 1 ? -ERANGE : 0);
+		CU_ASSERT_EQUAL(fstat(fd, &st), 0);
+		CU_ASSERT_EQUAL((uint64_t)st.st_size, size);
+		CU_ASSERT_EQUAL(pread(fd, is, 4, (off_t)size - 3), 3);
+		CU_ASSERT_EQUAL(memcmp(is, "abd", 4), 0);
+	}
+	CU_ASSERT_EQUAL(annex_cache_destroy(r.c), 0);
+	annex_dev_close(r.devs[0]);
+	close(fd);
+	unlink(path);
+}
+
 UNIT_SUITE(cache_lines,
 	   {"every line of every size is what the device holds", every_line_of_every_size},
 	   {"lines larger than a transfer, on a queue of one", small_transfers_and_blocks_of_4096},
@@ -352,4 +394,5 @@ UNIT_SUITE(cache_lines,
 	   {"write-back goes ahead of the hand", writes_overlap_with_reads},
 	   {"the depth reached is the queue's", the_depth_reached_is_the_queue_s},
 	   {"all pinned is busy", all_pinned_is_busy},
-	   {"unpin without a pin harms nothing", unpin_without_a_pin_harms_nothing})
+	   {"unpin without a pin harms nothing", unpin_without_a_pin_harms_nothing},
+	   {"a file of any size", a_file_of_any_size})

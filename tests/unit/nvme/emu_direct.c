@@ -53,31 +53,38 @@ static void alignments(void)
 	static const struct {
 		struct emu_align align;
 		uint64_t size;
+		bool readonly;
 		uint32_t asked;
 		int err;
 		uint32_t block;
 		const char *mend;
 	} cases[] = {
-		{{512, 512}, 512, 0, 0, 512, ""},
-		{{4, 512}, 4096, 4096, 0, 4096, ""},
-		{{512, 4096}, 8192, 0, 0, 4096, ""},
-		{{4096, 4096}, 8192, 4096, 0, 4096, ""},
-		{{512, 1024}, 8192, 0, 0, 4096, ""},
-		{{512, 4096}, 8192, 512, -EINVAL, 0, "use block=4096 or direct=0"},
-		{{512, 4096}, 4096 + 512, 0, -EINVAL, 0, "truncate -s %4096"},
-		{{512, 8192}, 16384, 0, 0, 8192, ""},
-		{{512, 16384}, 16384 + 4096, 0, -EINVAL, 0, "truncate -s %16384"},
-		{{512, 32768}, 32768, 0, -EOPNOTSUPP, 0, "use direct=0"},
-		{{8192, 512}, 8192, 512, -EOPNOTSUPP, 0, "use direct=0"},
-		{{0, 0}, 8192, 0, -EOPNOTSUPP, 0, "use direct=0"},
+		{{512, 512}, 512, false, 0, 0, 512, ""},
+		{{4, 512}, 4096, false, 4096, 0, 4096, ""},
+		{{512, 4096}, 8192, false, 0, 0, 4096, ""},
+		{{4096, 4096}, 8192, false, 4096, 0, 4096, ""},
+		{{512, 1024}, 8192, false, 0, 0, 4096, ""},
+		{{512, 1024}, 1024, false, 0, 0, 4096, ""},
+		{{512, 4096}, 8192, false, 512, -EINVAL, 0, "use block=4096 or direct=0"},
+		{{512, 4096}, 4096 + 512, true, 0, 0, 4096, ""},
+		{{512, 4096}, 4096 + 512, false, 0, -EINVAL, 0, "direct=0 or readonly=1"},
+		{{512, 512}, 4096 + 512, false, 4096, 0, 4096, ""},
+		{{512, 512}, 1, true, 0, 0, 512, ""},
+		{{512, 512}, 1, false, 0, -EINVAL, 0, "direct=0 or readonly=1"},
+		{{512, 8192}, 16384, false, 0, 0, 8192, ""},
+		{{512, 16384}, 16384 + 4096, true, 0, 0, 16384, ""},
+		{{512, 32768}, 32768, true, 0, -EOPNOTSUPP, 0, "use direct=0"},
+		{{8192, 512}, 8192, true, 512, -EOPNOTSUPP, 0, "use direct=0"},
+		{{0, 0}, 8192, true, 0, -EOPNOTSUPP, 0, "use direct=0"},
 	};
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char why[EMU_DIRECT_WHY] = "";
 		uint32_t block = 0;
 
-		CU_ASSERT_EQUAL(annex_emu_direct_fit(cases[i].align, cases[i].size, cases[i].asked,
-						     &block, why),
+		CU_ASSERT_EQUAL(annex_emu_direct_fit(cases[i].align, cases[i].size,
+						     cases[i].readonly, cases[i].asked, &block,
+						     why),
 				cases[i].err);
 		CU_ASSERT_EQUAL(block, cases[i].block);
 		CU_ASSERT(strstr(why, cases[i].mend) != NULL);

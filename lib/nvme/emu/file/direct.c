@@ -43,8 +43,8 @@ int annex_emu_direct_find(int fd, struct emu_align *align)
 	return try_align(fd, align);
 }
 
-int annex_emu_direct_fit(struct emu_align align, uint64_t size, uint32_t asked, uint32_t *block,
-			 char why[EMU_DIRECT_WHY])
+int annex_emu_direct_fit(struct emu_align align, uint64_t size, bool readonly, uint32_t asked,
+			 uint32_t *block, char why[EMU_DIRECT_WHY])
 {
 	uint32_t fit = align.offset <= 512 ? 512 : align.offset <= USUAL ? USUAL : align.offset;
 
@@ -66,11 +66,12 @@ int annex_emu_direct_fit(struct emu_align align, uint64_t size, uint32_t asked, 
 			 align.offset, asked, fit);
 		return -EINVAL;
 	}
-	if (!asked && fit > 512 && size % fit) {
-		snprintf(why, EMU_DIRECT_WHY,
-			 "%llu bytes are not a multiple of its alignment of %u; truncate -s "
-			 "%%%u pads the file, or use direct=0",
-			 (unsigned long long)size, align.offset, fit);
+	if (!readonly && size % align.offset) {
+		snprintf(
+			why, EMU_DIRECT_WHY,
+			"its %llu bytes are not a multiple of its alignment of %u, which writes at "
+			"its end need; use direct=0 or readonly=1",
+			(unsigned long long)size, align.offset);
 		return -EINVAL;
 	}
 	*block = asked ? asked : fit;

@@ -38,22 +38,6 @@ static int set_flags(int fd, int set, int clear)
 	return flags < 0 ? -1 : fcntl(fd, F_SETFL, (flags | set) & ~clear);
 }
 
-/* Base: a namespace is made of whole blocks. */
-static int check_size(const char *path, uint64_t size, uint32_t block)
-{
-	if (!size)
-		return annex_fail(-EINVAL,
-				  "file: %s is empty: say how large it should be (size=; not for "
-				  "ns=)",
-				  path);
-	if (size % block)
-		return annex_fail(-EINVAL,
-				  "file: %s has %llu bytes, not a multiple of the %u-byte block; "
-				  "truncate -s %%%u pads it",
-				  path, (ull)size, block, block);
-	return 0;
-}
-
 /*
  * Use direct I/O if the URI permits it and it fits the blocks, and choose the block size if the URI
  * has none. Without direct= the file may also be buffered; with direct=1 that is an error.
@@ -78,7 +62,7 @@ static int choose_direct(struct emu_ns *ns, const char *path, const struct wish 
 				  "file: %s: direct I/O was tried, and its first block cannot be "
 				  "read: %s; use direct=0 to go without",
 				  path, strerror(-err));
-	err = annex_emu_direct_fit(align, size, asked, block, why);
+	err = annex_emu_direct_fit(align, size, ns->readonly, asked, block, why);
 	if (!err) {
 		ns->align = align.mem;
 		return 0;
@@ -131,6 +115,20 @@ static int grow(struct emu_file *f, int fd, const char *path, const struct wish 
 	return 0;
 }
 
+/* Say so if the file could be read: it has another owner, or its file system is read-only. */
+static int fail_open(const char *path, bool readonly)
+{
+	const int err = -errno;
+	int fd = -1;
+
+	if (!readonly && err != -EISDIR)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0)
+		close(fd);
+	return annex_fail(err, "file: cannot open %s%s: %s%s", path, fd < 0 ? "" : " for writing",
+			  strerror(-err), fd < 0 ? "" : "; use readonly=1 to read it");
+}
+
 static int open_fd(struct emu_file *f, const char *path, const struct wish *wish)
 {
 	/* O_NONBLOCK: opening a FIFO, which is refused afterwards, must not block. */
@@ -143,9 +141,7 @@ static int open_fd(struct emu_file *f, const char *path, const struct wish *wish
 		fd = open(path, flags | O_CREAT | O_EXCL, 0666);
 		f->created = fd >= 0;
 	}
-	if (fd < 0)
-		return fail_errno(path, "open");
-	return fd;
+	return fd < 0 ? fail_open(path, wish->readonly) : fd;
 }
 
 /* Whether the kernel has a file system, swap or another device there, which must not be written. */
@@ -183,10 +179,11 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 	err = find_size(ns.fd, path, &size, &is_device);
 	if (!err && set_flags(ns.fd, 0, O_NONBLOCK))
 		err = fail_errno(path, "set flags of");
-	/* Check before growing, so that an unusable file stays as it is. */
-	if (!err)
-		err = check_size(path, size > wish->size ? size : wish->size,
-				 wish->block ? (uint32_t)wish->block : 512);
+	if (!err && !size && !wish->size)
+		err = annex_fail(-EINVAL,
+				 "file: %s is empty: say how large it should be (size=; not for "
+				 "ns=)",
+				 path);
 	if (!err)
 		err = grow(emu->own, ns.fd, path, wish, is_device, &size);
 	if (err) {
@@ -199,7 +196,9 @@ static int open_ns(struct annex_emu *emu, const char *path, const struct wish *w
 	emu->nns++;
 	err = choose_direct(kept, path, wish, size, &block);
 	kept->shift = (unsigned int)__builtin_ctz(block);
-	kept->blocks = size / block;
+	/* Base: a namespace is made of whole blocks. */
+	kept->blocks = (size + block - 1) / block;
+	kept->missing = (uint32_t)(-size & (block - 1));
 	return err;
 }
 

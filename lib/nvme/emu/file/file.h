@@ -69,10 +69,10 @@ int annex_emu_direct_find(int fd, struct emu_align *align);
 
 /*
  * annex_emu_direct_fit() - Whether direct I/O works for blocks of @asked bytes (0: any size) of a
- * namespace of @size bytes. Returns 0 with the size of a block in *@block, or
- * -EINVAL or -EOPNOTSUPP with the cause and the remedy in @why.
+ * file of @size bytes, which writes may change unless it is @readonly. Returns 0 with the size of a
+ * block in *@block, or -EINVAL or -EOPNOTSUPP with the cause and the remedy in @why.
  */
-int annex_emu_direct_fit(struct emu_align align, uint64_t size, uint32_t asked, uint32_t *block,
-			 char why[EMU_DIRECT_WHY]);
+int annex_emu_direct_fit(struct emu_align align, uint64_t size, bool readonly, uint32_t asked,
+			 uint32_t *block, char why[EMU_DIRECT_WHY]);
 
 #endif
