@@ -291,17 +291,15 @@ static const struct link_ops ops = {
 	.again = again,
 };
 
-static int check(const char *uri, struct annex_store_opts *o, const struct annex_ns *ns)
+static int check(const char *uri, struct annex_store_opts *o, uint32_t block, uint64_t size)
 {
-	uint64_t size = ns->blocks * ns->block;
-
 	if (!annex_rate_is_sound(o->read_rate) || !annex_rate_is_sound(o->write_rate) ||
 	    o->depth > DEPTH_MAX)
 		return annex_fail(-EINVAL, "%s: a rate below %u, or a depth above %u", uri,
 				  ANNEX_MEM_PAGE, DEPTH_MAX);
-	if (ns->block > ANNEX_MEM_PAGE)
+	if (block > ANNEX_MEM_PAGE)
 		return annex_fail(-EINVAL, "%s: a block of %u bytes is larger than a page of %u",
-				  uri, ns->block, ANNEX_MEM_PAGE);
+				  uri, block, ANNEX_MEM_PAGE);
 	if (o->first % ANNEX_MEM_PAGE || o->bytes % ANNEX_MEM_PAGE)
 		return annex_fail(-EINVAL, "%s: a part that is not made of blocks of %u bytes", uri,
 				  ANNEX_MEM_PAGE);
@@ -322,13 +320,16 @@ static int prepare(struct annex_store *store, const char *uri)
 		.provider = store->opts.provider,
 	};
 	struct annex_ns ns;
+	uint64_t size;
 	uint32_t most;
 	int err = annex_dev_open(uri, &dev_opts, &store->dev);
 
 	if (!err)
 		err = annex_dev_ns(store->dev, store->opts.nsid, &ns);
 	if (!err)
-		err = check(uri, &store->opts, &ns);
+		err = annex_dev_bytes(store->dev, store->opts.nsid, &size);
+	if (!err)
+		err = check(uri, &store->opts, ns.block, size);
 	if (err)
 		return err;
 	store->block = ns.block;

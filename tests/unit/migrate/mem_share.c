@@ -264,6 +264,22 @@ static void storage_is_ones_own(void)
 	unlink(path);
 }
 
-UNIT_SUITE(mem_share, {"storage is one's own", storage_is_ones_own}, {"fair shares", fair_shares},
-	   {"earlier ones first", earlier_ones_first}, {"resident memory", resident_memory},
-	   {"the page table", the_page_table})
+/* A file that ends inside a page keeps its size: the store has the pages before. */
+static void whole_pages(void)
+{
+	struct annex_store_opts all = {.bytes = 3 * ANNEX_MEM_PAGE};
+	struct annex_store *store;
+	char path[64], uri[128];
+
+	unit_tmpfile(path);
+	snprintf(uri, sizeof(uri), "file:%s?size=%u", path, 3 * ANNEX_MEM_PAGE - 1);
+	CU_ASSERT_EQUAL(annex_store_open(uri, &all, &store), -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "it ends at 12287 bytes"));
+	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, NULL, &store), 0);
+	CU_ASSERT_EQUAL(annex_store_close(store), 0);
+	unlink(path);
+}
+
+UNIT_SUITE(mem_share, {"storage is one's own", storage_is_ones_own}, {"whole pages", whole_pages},
+	   {"fair shares", fair_shares}, {"earlier ones first", earlier_ones_first},
+	   {"resident memory", resident_memory}, {"the page table", the_page_table})
