@@ -124,7 +124,7 @@ struct annex_gpu_array; /* annex/gpu.h */
  * @queues: queue pairs for GPU threads (default 4; fewer if the controller has fewer).
  * @depth: entries of each queue, 2 to 65536 (default 1024).
  * @nsid: namespace (default 1).
- * @size: bytes of backing data (default: the whole namespace), a multiple of the block.
+ * @size: bytes of backing data (default: the whole namespace), rounded up to the block.
  * @timeout_ms: time limit of a command, and of a thread's wait, in milliseconds (default 30000).
  * @direct: move data directly to and from GPU memory, by the copier of a proxy or by the drive's
  *	DMA. Otherwise data passes pinned host memory, (@depth - 1) * @line bytes for each queue

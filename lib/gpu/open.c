@@ -104,13 +104,10 @@ static int measure(struct annex_gpu_context *ctx, const struct annex_gpu_opts *o
 		return annex_fail(-EINVAL, "%s: a line of %u bytes is more than one command moves",
 				  uri, opts->line);
 	bytes = ns.blocks * ns.block;
-	view->size = opts->size ? opts->size : bytes;
-	if (view->size % ns.block)
-		return annex_fail(-EINVAL, "%s: the size is not a multiple of the %u-byte block",
-				  uri, ns.block);
-	if (view->size > bytes)
+	if (opts->size > bytes)
 		return annex_fail(-ERANGE, "%s: namespace %u has %llu bytes", uri, ns.nsid,
 				  (ull)bytes);
+	view->size = opts->size ? (opts->size + ns.block - 1) & -(uint64_t)ns.block : bytes;
 	view->line_shift = (uint32_t)__builtin_ctz(opts->line);
 	view->block_shift = (uint32_t)__builtin_ctz(ns.block);
 	view->nlines = (view->size + opts->line - 1) >> view->line_shift;

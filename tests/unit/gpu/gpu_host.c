@@ -180,7 +180,6 @@ static void refused(void)
 		{"mem:1M", {.bytes = 1 << 16, .line = 256}, -EINVAL},
 		{"mem:1M?block=4096", {.bytes = 1 << 16, .line = 512}, -EINVAL},
 		{"mem:1M", {.bytes = 1 << 23, .line = 1 << 21}, -EINVAL},
-		{"mem:1M", {.bytes = 1 << 16, .size = 1000}, -EINVAL},
 		{"mem:1M", {.bytes = 1 << 16, .size = 2 << 20}, -ERANGE},
 		{"mem:1M", {.bytes = 1 << 16, .nsid = 2}, -ENXIO},
 		{"mem:1M", {.bytes = 1 << 16, .depth = 1}, -EINVAL},
@@ -197,7 +196,7 @@ static void refused(void)
 		{"pci:0000:00:04.0", {.bytes = 1 << 16, .gpu_rings = true}, -EOPNOTSUPP},
 		{"pci:0000:00:04.0?sq=provider", {.bytes = 1 << 16, .gpu_rings = true}, -EINVAL},
 	};
-	struct annex_gpu_opts opts = {.bytes = 1 << 16, .size = 1000 * 512};
+	struct annex_gpu_opts opts = {.bytes = 1 << 16, .size = 1000 * 512 - 100};
 	struct annex_gpu_context *ctx = NULL;
 	struct annex_gpu_array a;
 
