@@ -60,13 +60,13 @@ head -c 4096 k.csr >bad.csr
 refused "header only" "truncated" "$annex" graph info bad.csr
 head -c -4096 k.csr >bad.csr
 refused "cut by a page" "truncated" "$annex" graph bfs bad.csr
-head -c -100 k.csr >bad.csr
-refused "cut by 100 bytes" "truncated" "$annex" graph bfs bad.csr
 # section FILE OFFSET - Where the section is whose offset is there.
 section()
 {
 	od -An -t u8 -j "$2" -N 8 "$1" | tr -d ' '
 }
+head -c $(($(section k.csr 72) + $(section k.csr 80) - 1)) k.csr >bad.csr
+refused "cut by the last byte of its weights" "truncated" "$annex" graph bfs bad.csr
 # FILE|OFFSET|BYTES|WORDS|PATTERN|COMMAND - A graph file with other bytes there.
 while IFS='|' read -r -u 3 file at bytes words pattern command; do
 	patch "$file" "$at" "$bytes"
@@ -164,8 +164,11 @@ mkdir -p short
 head -c 4096 trips/tax.f64 >short/a.f64
 head -c 512 trips/tax.f64 >short/b.f64
 refused "columns of two lengths" "64 elements" "$annex" scan --columns short --where 'a>1' --sum b
-head -c 1000 trips/tax.f64 >short/a.f64
-refused "column of odd size" "truncate" "$annex" scan --columns short --where 'a>1'
+head -c 1001 trips/tax.f64 >short/a.f64
+refused "a column with a part of an element" "1001 bytes are not whole elements of 8" \
+	"$annex" scan --columns short --where 'a>1'
+refused "a vector with a part of an element" "1001 bytes are not whole elements of 8" \
+	"$annex" vadd short/a.f64 short/a.f64 -o sum
 echo 3x >short/rows
 refused "rows that are no number" "rows" "$annex" scan --columns short --where 'a>1'
 # TEXT|WORDS|PATTERN|COMMAND - A CSV file of this text; nothing stays in the temporary directory.
@@ -207,7 +210,7 @@ holds "the input is as it was" cmp x.f64 in.f64
 refused "vadd of an unknown type" "f64, f32" "$annex" vadd x.f64 y.f64 -o q.f64 --type f16
 refused "vadd with little cache" "cache" "$annex" vadd x.f64 y.f64 -o q.f64 --cache 16K
 refused "vadd without output" "output" "$annex" vadd x.f64 y.f64
-refused "vadd gen of odd size" "4096" "$annex" vadd gen q.f64 --size 5000
+refused "vadd gen of a part of an element" "8 bytes" "$annex" vadd gen q.f64 --size 5001
 
 # No permission: root always has it, so become another user where that is possible.
 chmod 755 .

@@ -55,7 +55,7 @@ holds "a sum has the digits it needs and no more" \
 claim "an infinite sum" "$annex" scan --csv s.csv --where 'total>0.25' --sum odd --json
 holds "an infinite sum is null" grep -q '"sum": null' out
 
-# Every type, with numbers at its ends: little-endian bytes, padded by a file "rows".
+# Every type, with numbers at its ends, in files as numpy's tofile() makes them.
 mkdir -p ends
 le()
 {
@@ -67,8 +67,6 @@ le ffffffffffffffff 0000000000000001 7fffffffffffffff >ends/b.i64
 le ffffffff 00000001 7fffffff >ends/c.u32
 le ffffffff 00000001 7fffffff >ends/d.i32
 le 3f800000 bf800000 7f7fffff >ends/e.f32
-echo 3 >ends/rows
-truncate -s 4096 ends/*.*
 for where in 'a>=9223372036854775808' 'a<18446744073709551615' 'b<0' 'b>=9223372036854775807' \
 	'c>2147483647' 'd<0' 'e>1' 'e!=1' 'd>4294967296' 'c>=-1'; do
 	claim "$where" "$annex" scan --columns ends --where "$where" --sum a,b,c,d,e --verify
@@ -77,6 +75,14 @@ done
 claim "sums beyond 64 bits" "$annex" scan --columns ends --where 'a>=0' --sum a,b --json
 holds "such a sum loses no digit" grep -q '"sum": "27670116110564327423"' out
 value "others are numbers" sum 9223372036854775807
+
+cp -r ends padded
+echo 3 >padded/rows
+truncate -s 4096 padded/*.*
+claim "columns with more than their rows" "$annex" scan --columns padded --where 'b>=-1' \
+	--sum a,b,c,d,e --verify --json
+value "only the rows count" passed 3
+rm -r padded
 
 for type in f64 f32 i64 u32; do
 	claim "vadd gen $type" "$annex" vadd gen x.$type --size 1200K --type $type
@@ -89,6 +95,20 @@ claim "vadd over data when told to" "$annex" vadd x.f64 y.f64 -o z.f64 --overwri
 	--cache 3M --threads 3 --verify
 claim "vadd of a device" "$annex" vadd file:x.f64 'mem:1200K' -o file:w.f64 --verify
 holds "x and zeroes are x" cmp x.f64 w.f64
+
+# Vectors that end inside a block, in files without permission to write.
+for size in 8 4104 8000152; do
+	claim "vadd gen of $size bytes" "$annex" vadd gen odd.f64 --size "$size"
+	chmod 444 odd.f64
+	claim "vadd of $size bytes" "$annex" vadd odd.f64 odd.f64 -o two.f64 --verify --json
+	value "each element" elements $((size / 8))
+	holds "the sum has their size" test "$(stat -c %s two.f64)" -eq "$size"
+	head -c "$((size + 4))" /dev/urandom >four.f64
+	claim "vadd over more than it needs" "$annex" vadd two.f64 two.f64 -o four.f64 --overwrite \
+		--verify --line 16K
+	holds "it keeps its size" test "$(stat -c %s four.f64)" -eq $((size + 4))
+	rm -f odd.f64 two.f64 four.f64
+done
 
 # A line of the data has one place in a cache: 512K each, 64 lines more, and three caches.
 truncate -s 512K a.zero b.zero

@@ -51,7 +51,6 @@ int column_put(struct column_file *f, const void *data, uint32_t len)
 {
 	const char *p = data;
 
-	f->bytes += len;
 	while (len) {
 		uint32_t n = BUFFER - f->fill < len ? BUFFER - f->fill : len;
 
@@ -67,13 +66,10 @@ int column_put(struct column_file *f, const void *data, uint32_t len)
 
 int column_close(struct column_file *f, int err)
 {
-	static const char zeroes[4096];
 	int copy;
 
 	if (!f->file.path)
 		return err;
-	if (!err && !f->unpadded)
-		err = column_put(f, zeroes, (4096 - f->bytes % 4096) % 4096);
 	if (!err)
 		err = drain(f);
 	/* Some file systems tell of a write that failed when a file is closed, and only then. */

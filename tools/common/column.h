@@ -17,15 +17,12 @@ extern const char *const column_types[];
 uint32_t column_size(enum column_type type);
 
 /*
- * struct column_file - A file being written, padded with zeroes to a multiple of 4096 bytes, so
- * that any device can hold it. It gets its name when it is closed.
+ * struct column_file - A file being written. It gets its name when it is closed.
  */
 struct column_file {
 	struct tempfile file;
 	char *buf;
 	uint32_t fill;
-	uint64_t bytes;
-	bool unpadded;  /* the file ends with the last value, not with a block */
 	bool temporary; /* cleanup_remove() is the caller's */
 };
 

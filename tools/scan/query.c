@@ -270,16 +270,14 @@ static int open_column(struct query *q, unsigned int i, const char *dir,
 		err = err_sys("cannot open %s", c->path);
 	if (err)
 		return err;
+	if (!q->rows && st.st_size % column_size(c->type))
+		return err_set(-EINVAL, "%s: %lld bytes are not whole elements of %u", c->path,
+			       (long long)st.st_size, column_size(c->type));
 	if (!q->rows)
 		q->rows = (uint64_t)st.st_size / column_size(c->type);
 	if (!q->rows || (uint64_t)st.st_size / column_size(c->type) < q->rows)
 		return err_set(-EINVAL, "%s has %llu elements, %llu rows are expected", c->path,
 			       (ull)st.st_size / column_size(c->type), (ull)q->rows);
-	if (st.st_size % 512)
-		return err_set(-EINVAL,
-			       "%s: %lld bytes are no multiple of 512; pad it (truncate -s %%4096) "
-			       "and put the number of rows in %s/rows",
-			       c->path, (long long)st.st_size, dir);
 	err = path_uri(buf, "file", c->path, "readonly=1");
 	if (!err)
 		err = storage_open(&c->store, so, &uri, 1, (uint64_t)st.st_size, so->cache / q->n);

@@ -123,7 +123,6 @@ static int write_rows(const struct table_writer *t)
 	free(path);
 	if (err)
 		return err;
-	f.unpadded = true;
 	f.temporary = t->temporary;
 	return column_close(&f, column_put(&f, text, (uint32_t)n));
 }

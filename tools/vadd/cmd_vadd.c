@@ -113,7 +113,8 @@ static int open_input(struct vadd *o, int i)
 {
 	char buf[ANNEX_URI_MAX];
 	const char *uri = is_uri(o->name[i]) ? o->name[i] : buf;
-	struct annex_ns ns;
+	const uint32_t size = column_size(o->type);
+	uint64_t bytes;
 	int err = uri == buf ? path_uri(buf, "file", o->name[i], "readonly=1") : 0;
 
 	if (!err)
@@ -122,14 +123,16 @@ static int open_input(struct vadd *o, int i)
 		err = storage_claim_read(&o->s[i]);
 	if (err)
 		return err;
-	err = annex_dev_ns(o->s[i].devs[0], 1, &ns);
+	err = annex_dev_bytes(o->s[i].devs[0], 1, &bytes);
 	if (err)
 		return err_lib(err, "%s", o->name[i]);
-	if (i && ns.block * ns.blocks / column_size(o->type) != o->count)
+	if (bytes % size)
+		return err_set(-EINVAL, "%s: %llu bytes are not whole elements of %u", o->name[i],
+			       (ull)bytes, size);
+	if (i && bytes / size != o->count)
 		return err_set(-EINVAL, "%s has %llu elements, %s has %llu", o->name[A],
-			       (ull)o->count, o->name[i],
-			       (ull)(ns.block * ns.blocks / column_size(o->type)));
-	o->count = ns.block * ns.blocks / column_size(o->type);
+			       (ull)o->count, o->name[i], (ull)(bytes / size));
+	o->count = bytes / size;
 	return 0;
 }
 

@@ -23,8 +23,8 @@ struct vadd_gen {
 };
 
 static const struct cli_option options[] = {
-	{"size", 0, "SIZE", 0, OPT_SIZE(struct vadd_gen, size, 4096, 1ull << 50),
-	 "Size of the file, a multiple of 4096 bytes"},
+	{"size", 0, "SIZE", 0, OPT_SIZE(struct vadd_gen, size, 4, 1ull << 50),
+	 "Size of the file, a multiple of the element's"},
 	{"type", 0, NULL, 0, OPT_CHOICE(struct vadd_gen, type, column_types),
 	 "Type of the elements (f64)"},
 	{"seed", 0, "N", 0, OPT_SIZE(struct vadd_gen, seed, 0, UINT64_MAX),
@@ -60,9 +60,11 @@ int vadd_gen(int argc, char **argv)
 
 	if (err)
 		return err;
-	if (!o.name || !o.size || o.size % 4096)
-		return err_set(-EINVAL, "name one file, and give --size as a multiple of 4096 "
-					"bytes");
+	if (!o.name || !o.size || o.size % column_size((enum column_type)o.type))
+		return err_set(-EINVAL,
+			       "name one file, and give --size as a multiple of the "
+			       "element's, %u bytes",
+			       column_size((enum column_type)o.type));
 	err = newfile_room(o.name, o.size);
 	if (!err)
 		err = column_create(&f, o.name);
