@@ -88,6 +88,33 @@ claim "search on the new image" "$annex" graph bfs k2.csr --device file:a.img --
 claim "copy with long lines" "$annex" copy k.csr file:e.img file:f.img --line 16K
 claim "search with long lines" "$annex" graph bfs k.csr --device file:e.img --device file:f.img \
 	--line 16K --verify
+# Files of any size. k.csr ends with zeroes behind its last weight, which are not needed.
+cp k.csr longer.csr
+printf more >>longer.csr
+read -r offset length < <(od -An -t u8 -j 72 -N 16 k.csr)
+head -c $((offset + length)) k.csr >shorter.csr
+for file in longer shorter; do
+	chmod 444 $file.csr
+	claim "a $file file" "$annex" graph sssp $file.csr --verify
+	claim "a $file file, without a cache" "$annex" graph bfs $file.csr --mechanisms none \
+		--verify
+	claim "a $file file in memory" "$annex" graph sssp $file.csr --device mem:4M --verify
+	claim "copy of a $file file" "$annex" copy $file.csr file:one.img
+	holds "it is the same" cmp $file.csr one.img
+	claim "search on it" "$annex" graph sssp $file.csr --device file:one.img --verify
+	head -c 3000001 /dev/zero | tr '\0' Z >two.img
+	cp two.img want.img
+	claim "copy over a longer one" "$annex" copy $file.csr file:one.img file:two.img \
+		--layout replica --overwrite --line 16K
+	holds "it is the same" cmp $file.csr one.img
+	holds "the longer one keeps its size" test "$(stat -c %s two.img)" -eq 3000001
+	holds "and its end" cmp <(tail -c 4096 two.img) <(tail -c 4096 want.img)
+	claim "copy of a $file file, striped" "$annex" copy $file.csr file:one.img file:two.img \
+		--overwrite
+	claim "search on the stripes" "$annex" graph sssp $file.csr --device file:one.img \
+		--device file:two.img --verify
+	rm one.img two.img want.img
+done
 cp k.csr 'od?d&%.csr'
 claim "a path with ? and & and %" "$annex" graph bfs 'od?d&%.csr' --verify
 

@@ -26,19 +26,14 @@ struct copy {
 	struct target targets[STORAGE_DEVS];
 };
 
-static uint64_t padded(uint64_t size)
-{
-	return (size + 4095) / 4096 * 4096;
-}
-
-/* Bytes that each device has to hold. */
+/* Bytes that each device has to hold: the file, or a share of its lines. */
 static uint64_t device_bytes(const struct copy *c)
 {
-	uint64_t lines = (padded(c->size) + c->store.line - 1) / c->store.line;
+	uint64_t lines = (c->size + c->store.line - 1) / c->store.line;
 
-	if (!c->store.layout)
-		lines = (lines + c->store.nuris - 1) / c->store.nuris;
-	return lines * c->store.line;
+	if (c->store.layout || c->store.nuris == 1)
+		return c->size;
+	return (lines + c->store.nuris - 1) / c->store.nuris * c->store.line;
 }
 
 static int check_apart(const struct copy *c)
@@ -69,7 +64,7 @@ static int copy(struct copy *c, int fd)
 		err = target_room(c->targets, n);
 	if (err)
 		return err;
-	err = storage_open(&s, &c->store, uris, n, padded(c->size), c->store.cache);
+	err = storage_open(&s, &c->store, uris, n, c->size, c->store.cache);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < n && !err; i++)

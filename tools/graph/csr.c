@@ -107,9 +107,6 @@ static int check_header(const struct csr *g)
 		return bad(g, "it has no vertices");
 	if (h->vertices > CSR_MAX_VERTICES)
 		return bad(g, "more vertices than 32-bit ids can name");
-	if (g->size % CSR_ALIGN)
-		return err_set(-EINVAL, "%s is truncated: %llu bytes are not a multiple of %u",
-			       g->path, (ull)g->size, CSR_ALIGN);
 	for (int s = 0; s < CSR_SECTIONS && !err; s++)
 		err = check_section(g, s);
 	return err;

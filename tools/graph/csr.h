@@ -4,8 +4,8 @@
  *
  * A header of 4096 bytes, then sections that begin on multiples of 4096: row offsets (V + 1 of 64
  * bits, in edges), edges (ids of the neighbours, 4 or 8 bytes each, ascending in every row),
- * weights (32 bits an edge, if weighted), names (V strings with their NULs, if named). The file
- * is padded to a multiple of 4096, so that any device can hold it. All is little endian.
+ * weights (32 bits an edge, if weighted), names (V strings with their NULs, if named). Each section
+ * is padded to a multiple of 4096; the file may be longer. All is little endian.
  */
 #ifndef TOOLS_GRAPH_CSR_H
 #define TOOLS_GRAPH_CSR_H

@@ -40,9 +40,9 @@ static int fill(struct run *run, struct runner *r, struct annex_gpu_context *ctx
 			err = err_set(-EIO, "cannot read %s", run->file);
 			break;
 		}
-		err = annex_gpu_array_init(&words, ctx, at, 8, n / 8);
+		err = annex_gpu_array_init(&words, ctx, at, 8, (n + 7) / 8);
 		err = err ? err_lib(err, "the device is smaller than %s", run->file)
-			  : runner_upload(r, ctx, &words, buf, n);
+			  : runner_upload(r, ctx, &words, buf, (n + 7) / 8 * 8);
 	}
 	mem_free(buf, PIECE, 1);
 	return err;
