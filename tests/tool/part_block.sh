@@ -103,6 +103,36 @@ if [ -d /sys/bus ]; then
 fi
 rm v.img w.img
 
+# A file of NumPy, with its header, that ends inside a block.
+header="{'descr': '<f8', 'fortran_order': False, 'shape': (1000003,), }"
+{
+	printf '\223NUMPY\001\000v\000%-117s\n' "$header"
+	head -c 8000024 /dev/urandom
+} >odd.npy
+cp odd.npy was.npy
+claim "bench of a file of any size" "$annex" bench block 'file:odd.npy?readonly=1' --ios 3000 \
+	--size 512
+claim "in blocks of 4096" "$annex" bench block 'file:odd.npy?readonly=1&block=4096' --ios 3000
+claim "without readonly" "$annex" bench block file:odd.npy --ios 100
+holds "it is as it was" cmp odd.npy was.npy
+refused "a file that is not writable" "use readonly=1 to read it" "$annex" bench block "file:$annex"
+claim "and is read so" "$annex" bench block "file:$annex?readonly=1" --ios 100
+warning='its last 152 bytes are left out' claim "verify all of its whole blocks" \
+	"$annex" verify file:odd.npy --overwrite --json
+value "its whole blocks" bytes 8000000
+holds "its last bytes are as they were" cmp <(tail -c 152 odd.npy) <(tail -c 152 was.npy)
+holds "and it has its size" test "$(stat -c %s odd.npy)" -eq 8000152
+warning='its last 152 bytes are left out' claim "they are right" "$annex" verify file:odd.npy \
+	--read-only
+warning='its last 152 bytes are left out' claim "bench writes" "$annex" bench block file:odd.npy \
+	--write --overwrite --ios 1000
+holds "it has its size" test "$(stat -c %s odd.npy)" -eq 8000152
+claim "no line if it is not asked for all" "$annex" verify file:odd.npy --overwrite --bytes 1M
+head -c 100 odd.npy >tiny
+refused "a file of less than a block" "has 100 bytes, less than a block of 512" "$annex" verify \
+	file:tiny --overwrite
+rm odd.npy was.npy tiny
+
 # Nothing keeps a file system busy when a command has ended: its io_uring has let go of the file.
 if truncate -s 32M fs.img && mkfs.ext4 -q fs.img && mkdir full &&
 	mount -o loop fs.img full 2>/dev/null; then

@@ -294,6 +294,25 @@ fi
 [ -z "$loop" ] || losetup -d "$loop"
 rm -f node behind
 
+# A file that ends inside a block: its users see its bytes and zeroes, and cannot make it longer.
+truncate -s 1000001 odd
+before=$(sha256sum <odd)
+if served --table t2 --overwrite file:odd; then
+	ok
+else
+	fail "a daemon on a file of 1000001 bytes"
+fi
+claim "all of its blocks are a part" "$annex" part add sock a 1000448
+claim "which is read" "$annex" bench block "unix:$PWD/sock?part=a" --size 512 --ios 3000
+holds "and not changed" test "$(sha256sum <odd)" = "$before"
+refused "data behind its end" "LBA 1953 failed.*0x080" "$annex" verify "unix:$PWD/sock?part=a" \
+	--overwrite --size 512 --order sequential --depth 1 --threads 1
+holds "it keeps its size" test "$(stat -c %s odd)" -eq 1000001
+kill -TERM "$server"
+wait "$server"
+holds "the daemon has told it once" test "$(grep -c "keeps its 1000001 bytes" serve.err)" -eq 1
+rm -f t2 odd
+
 # A daemon that is killed leaves a name, which the next one takes. Its reader has lost no writes.
 if served --table t file:disk; then
 	ok

@@ -9,6 +9,7 @@
 #include "tools/common/mem.h"
 #include "tools/common/out.h"
 #include "tools/common/pool.h"
+#include "tools/common/progress.h"
 #include "tools/common/target.h"
 #include "opts.h"
 #include "pattern.h"
@@ -35,17 +36,37 @@ const struct cli_option block_options[] = {
 	CLI_JSON(struct block_opts, json),
 	{0}};
 
-/* The part of the device that is used. */
-static int extent(const struct lanes *ls, const char *uri, uint64_t asked, uint64_t *bytes)
+/*
+ * The part of the device that is used: no block that a file ends in, because data behind the end
+ * is not stored. With @tells the rest is told.
+ */
+static int extent(const struct lanes *ls, const char *uri, uint64_t asked, bool tells,
+		  uint64_t *bytes)
 {
-	uint64_t has = ls->ns.blocks * ls->ns.block;
+	char line[ANNEX_URI_MAX + 80];
+	uint64_t has, rest;
+	int err = annex_dev_bytes(ls->dev, 1, &has);
 
+	if (err)
+		return err_lib(err, "%s", uri);
+	rest = has % ls->ns.block;
+	has -= rest;
+	if (!has)
+		return err_set(-EINVAL, "%s has %" PRIu64 " bytes, less than a block of %u", uri,
+			       rest, ls->ns.block);
 	if (asked > has)
 		return err_set(-EINVAL, "--bytes %" PRIu64 ": %s has %" PRIu64, asked, uri, has);
 	if (asked % ls->ns.block)
 		return err_set(-EINVAL, "--bytes %" PRIu64 ": %s has blocks of %u bytes", asked,
 			       uri, ls->ns.block);
 	*bytes = asked ? asked : has;
+	if (rest && !asked && tells) {
+		snprintf(line, sizeof(line),
+			 "%s: its last %" PRIu64 " bytes are left out: they are less than a block "
+			 "of %u",
+			 uri, rest, ls->ns.block);
+		warn_say(line);
+	}
 	return 0;
 }
 
@@ -67,7 +88,7 @@ int block_open(struct lanes *ls, struct target *t, const struct block_opts *o, c
 	if (!err)
 		err = lanes_open(ls, t->uri ? t->uri : uri, &o->lanes);
 	if (!err)
-		err = extent(ls, uri, o->bytes, bytes);
+		err = extent(ls, uri, o->bytes, write || checks, bytes);
 	if (!err && checks) {
 		err = annex_dev_claim_shared(ls->dev, 1, 0, *bytes / ls->ns.block);
 		if (err)

@@ -38,6 +38,7 @@ struct flight {
 
 /*
  * struct engine - A job's device.
+ * @size: bytes in its whole blocks: data behind the end of a file is not stored.
  * @ready: commands of @waiting that are not submitted yet.
  * @n_ready: number of them.
  * @flight: submitted commands, the oldest first.
@@ -47,6 +48,7 @@ struct engine {
 	struct annex_dev *dev;
 	struct annex_qp *qp;
 	struct annex_ns ns;
+	uint64_t size;
 	const struct annex_provider *memory;
 	void *buf;
 	size_t bytes;
@@ -206,10 +208,13 @@ static int begin(struct thread_data *td, struct engine **out)
 	if (!err)
 		err = annex_dev_ns(e->dev, 1, &e->ns);
 	if (!err)
+		err = annex_dev_bytes(e->dev, 1, &e->size);
+	if (!err)
 		err = annex_dev_claim_shared(e->dev, 1, 0, e->ns.blocks);
 	err = err ? complain(uri, err) : check_blocks(td, e);
 	if (err)
 		goto fail;
+	e->size -= e->size % e->ns.block;
 	e->qp = annex_dev_qp_at(e->dev, 0);
 	e->memory = annex_dev_provider(e->dev);
 	e->ready = calloc(e->depth, sizeof(*e->ready));
@@ -255,7 +260,7 @@ static int annex_setup(struct thread_data *td)
 		td->o.nr_files = td->o.nr_files ? td->o.nr_files : 1;
 		td->o.open_files++;
 	}
-	td->files[0]->real_file_size = e->ns.blocks * e->ns.block;
+	td->files[0]->real_file_size = e->size;
 	td->files[0]->filetype = FIO_TYPE_BLOCK;
 	end(e);
 	return 0;
@@ -314,13 +319,12 @@ static void annex_iomem_free(struct thread_data *td)
 static int annex_open_file(struct thread_data *td, struct fio_file *file)
 {
 	const struct engine *e = td->io_ops_data;
-	const uint64_t bytes = e->ns.blocks * e->ns.block;
 
-	if (file->file_offset <= bytes && file->io_size <= bytes - file->file_offset)
+	if (file->file_offset <= e->size && file->io_size <= e->size - file->file_offset)
 		return 0;
 	log_err("annex: offset=%llu and size=%llu are beyond the device, which has %llu bytes\n",
 		(unsigned long long)file->file_offset, (unsigned long long)file->io_size,
-		(unsigned long long)bytes);
+		(unsigned long long)e->size);
 	td_verror(td, ERANGE, "annex");
 	return 1;
 }
