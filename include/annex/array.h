@@ -5,6 +5,10 @@
  * An array is a view: element size, count, and the offset of its first byte in the cache's backing
  * data. Views take no memory; several may share a cache. Every access checks its bounds, in every
  * build. In a child of fork() accesses return -ECHILD: see annex/cache.h.
+ *
+ * Elements have any size and begin at any offset, for example rows of 400 bytes behind a header of
+ * 128: such elements may span lines. Accesses cost least if the size is a power of two, at most a
+ * line, and the offset a multiple of it.
  */
 #ifndef ANNEX_ARRAY_H
 #define ANNEX_ARRAY_H
@@ -23,11 +27,11 @@ extern "C" {
  * @base: byte offset of element 0 in the backing data.
  * @count: number of elements.
  * @elem: bytes of an element.
- * @per_line: elements in a line.
- * @dir: state words of the cache's lines if its directory is flat, otherwise NULL; copied from
- *	@cache for fast access.
+ * @per_line: elements in a line; 0 if elements may span lines.
+ * @dir: state words of the cache's lines, copied from @cache for fast access; NULL if its directory
+ *	is not flat, or elements may span lines.
  * @mem: slots of the cache, likewise.
- * @elem_shift: log2 of @elem.
+ * @elem_shift: log2 of @elem; 0 if elements may span lines.
  * @line_shift: log2 of the bytes of a line.
  */
 struct annex_array {
@@ -46,12 +50,11 @@ struct annex_array {
  * annex_array_init() - Make a view.
  * @a: the view to fill.
  * @cache: the cache; it must outlive the view.
- * @base: byte offset of element 0, a multiple of @elem.
- * @elem: element size: a power of two that divides the line.
+ * @base: byte offset of element 0.
+ * @elem: element size in bytes, at least 1.
  * @count: number of elements.
  *
- * Return: 0; -EINVAL (elem does not divide the line, or base is not a multiple of it); -ERANGE
- * (the view exceeds the backing data).
+ * Return: 0; -EINVAL (@elem is 0); -ERANGE (the view exceeds the backing data).
  */
 int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t base, uint32_t elem,
 		     uint64_t count);
@@ -62,8 +65,9 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
  * @i: index of the element.
  * @out: receives its bytes.
  *
- * Elements of 1, 2, 4 and 8 bytes are read and written atomically: concurrent readers see the old
- * or the new value.
+ * Elements of 1, 2, 4 and 8 bytes whose array begins at a multiple of their size are read and
+ * written atomically: concurrent readers see the old or the new value. Other elements may be seen
+ * half written.
  *
  * Return: 0, -ERANGE (no such element), or an error as annex_cache_pin().
  */
@@ -75,7 +79,8 @@ int annex_array_get(const struct annex_array *a, uint64_t i, void *out);
  * @i: index of the element.
  * @val: its new bytes.
  *
- * Atomic as annex_array_get().
+ * Atomic as annex_array_get(). After an error an unspecified part of an element that spans lines is
+ * written.
  *
  * Return: as annex_array_get().
  */
@@ -100,7 +105,8 @@ int annex_array_gather(const struct annex_array *a, const uint64_t *idx, unsigne
  * @n: number of elements; large vectors are split into groups.
  * @vals: @n elements.
  *
- * Return: as annex_array_gather(); after -ERANGE nothing was written.
+ * Return: as annex_array_gather(), with an unspecified part of the elements written; after -ERANGE
+ * nothing was written.
  */
 int annex_array_scatter(const struct annex_array *a, const uint64_t *idx, unsigned int n,
 			const void *vals);
@@ -112,7 +118,8 @@ int annex_array_scatter(const struct annex_array *a, const uint64_t *idx, unsign
  * @delta: value to add.
  * @old: NULL, or receives the previous value.
  *
- * Return: 0, -EINVAL (the element size is not 4), -ERANGE, or as annex_cache_pin().
+ * Return: 0, -EINVAL (the element size is not 4, or the array does not begin at a multiple of 4),
+ * -ERANGE, or as annex_cache_pin().
  */
 int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta, uint32_t *old);
 
@@ -128,7 +135,8 @@ int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta,
 int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta, uint64_t *old);
 
 /**
- * struct annex_span - A run of elements in a pinned line.
+ * struct annex_span - A run of elements in a pinned line, or a copy of one that spans lines. Read
+ * only for callers.
  * @data: the first element; the others follow it, up to the end of the line.
  * @count: number of elements in the span.
  * @line: the line's number, for annex_array_span_end().
@@ -141,7 +149,7 @@ struct annex_span {
 	unsigned int flags;
 };
 
-/* annex_array_span() for spans that write, and for lines that are not cached. */
+/* annex_array_span() for spans that write, lines that are not cached, and rows. */
 int annex_array_span_slow(const struct annex_array *a, uint64_t i, uint64_t max, unsigned int flags,
 			  struct annex_span *span);
 
@@ -168,10 +176,23 @@ static inline void annex_array_ahead(const struct annex_array *a, uint64_t line)
  * @flags: ANNEX_PIN_WRITE, or 0. ANNEX_PIN_NEW takes effect only if the span covers its whole line.
  * @span: the span to fill.
  *
+ * An element that spans lines is a span of its own, in memory that is allocated for it: a copy. One
+ * for reading pins nothing and does not see later changes. One for writing pins all lines of the
+ * element, and annex_array_span_end() copies it back, which cannot fail. So this loop is right for
+ * all arrays:
+ *
+ *   for (uint64_t i = 0; i < n; i += span.count) {
+ *           if (annex_array_span(&a, i, n - i, 0, &span))
+ *                   return -1;
+ *           use(span.data, span.count);
+ *           annex_array_span_end(&a, &span);
+ *   }
+ *
  * Inline, because the step from one line to the next is all that a sum over lines of 4 KiB costs
  * more than a sum over a plain array.
  *
- * Return: 0, or an error as annex_array_get(). Unpin with annex_array_span_end().
+ * Return: 0; an error as annex_array_get(); -EBUSY also if an element to be written has more lines
+ * than the cache has slots; -ENOMEM. Unpin with annex_array_span_end().
  */
 static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint64_t max,
 				   unsigned int flags, struct annex_span *span)
@@ -200,7 +221,7 @@ static inline int annex_array_span(const struct annex_array *a, uint64_t i, uint
 }
 
 /**
- * annex_array_span_end() - Unpin a span. A second call does nothing.
+ * annex_array_span_end() - Unpin a span. A second call does nothing. The count stays.
  * @a: the array.
  * @span: the span.
  */

@@ -66,7 +66,8 @@ struct annex_cache_opts {
 /**
  * struct annex_cache_stats - Counters since creation.
  * @hits: probes that found their line cached: one for equal members of a group, but one for each
- *	element that annex_array_gather() finds cached, since it takes no pins for these.
+ *	element (each of its lines) that annex_array_gather() finds cached, since it takes no pins
+ *	for these.
  * @misses: probes that had to read their line, or to wait while another thread read it.
  * @prefetches: lines read by annex_cache_prefetch().
  * @evictions: valid lines evicted.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arrays on storage for GPU threads (BaM section 3.5): the same elements in the same layout as in
- * annex/array.h, through a cache in GPU memory.
+ * annex/array.h, through a cache in GPU memory. Here elements do not span lines: their size is a
+ * power of two, and a kernel reads a row of another size as several elements.
  *
  * This is device code, which any number of threads may call at once. Lanes of a warp that need the
  * same line share one read of it. Calls fail with a negative errno in bounded time: no wait is

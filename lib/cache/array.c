@@ -3,18 +3,16 @@
 #include "core/log.h"
 #include "element.h"
 #include "entry.h"
+#include "piece.h"
 
 int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t base, uint32_t elem,
 		     uint64_t count)
 {
+	bool even = elem && !(elem & (elem - 1)) && elem <= cache->line && base % elem == 0;
 	uint64_t bytes, end;
 
-	if (!elem || elem & (elem - 1) || elem > cache->line)
-		return annex_fail(-EINVAL, "array: elements of %u bytes do not divide a line of %u",
-				  elem, cache->line);
-	if (base % elem)
-		return annex_fail(-EINVAL, "array: start %llu is not a multiple of %u", (ull)base,
-				  elem);
+	if (!elem)
+		return annex_fail(-EINVAL, "array: elements of 0 bytes");
 	if (__builtin_mul_overflow(count, (uint64_t)elem, &bytes) ||
 	    __builtin_add_overflow(base, bytes, &end) || end > cache->size)
 		return annex_fail(-ERANGE,
@@ -24,20 +22,15 @@ int annex_array_init(struct annex_array *a, struct annex_cache *cache, uint64_t 
 	a->base = base;
 	a->count = count;
 	a->elem = elem;
-	a->per_line = cache->line / elem;
-	a->dir = annex_is_table(cache) ? NULL : cache->dir;
+	a->per_line = even ? cache->line / elem : 0;
+	a->dir = annex_is_table(cache) || !even ? NULL : cache->dir;
 	a->mem = cache->mem;
-	a->elem_shift = (uint8_t)__builtin_ctz(elem);
+	a->elem_shift = even ? (uint8_t)__builtin_ctz(elem) : 0;
 	a->line_shift = (uint8_t)cache->line_shift;
 	return 0;
 }
 
-int annex_array_out(const struct annex_array *a, uint64_t i)
-{
-	return annex_fail(-ERANGE, "array: element %llu of %llu", (ull)i, (ull)a->count);
-}
-
-/* Pin the line of an element. */
+/* Pin the line of an element that is in one line. */
 static int hold(const struct annex_array *a, uint64_t i, unsigned int flags, uint64_t *line,
 		char **data)
 {
@@ -46,11 +39,13 @@ static int hold(const struct annex_array *a, uint64_t i, unsigned int flags, uin
 	void *start;
 	int err;
 
+	*line = byte >> c->line_shift;
+	*data = NULL;
 	if (i >= a->count)
 		return annex_array_out(a, i);
-	*line = byte >> c->line_shift;
 	err = annex_cache_pin(c, *line, flags, &start);
-	*data = err ? NULL : (char *)start + (byte & (c->line - 1));
+	if (!err)
+		*data = (char *)start + (byte & (c->line - 1));
 	return err;
 }
 
@@ -58,8 +53,11 @@ int annex_array_set(const struct annex_array *a, uint64_t i, const void *val)
 {
 	uint64_t line;
 	char *data;
-	int err = hold(a, i, ANNEX_PIN_WRITE, &line, &data);
+	int err;
 
+	if (!annex_array_even(a))
+		return annex_array_scatter(a, &i, 1, val);
+	err = hold(a, i, ANNEX_PIN_WRITE, &line, &data);
 	if (err)
 		return err;
 	annex_element_store(data, val, a->elem);
@@ -68,10 +66,19 @@ int annex_array_set(const struct annex_array *a, uint64_t i, const void *val)
 	return 0;
 }
 
-static int not_of_size(const struct annex_array *a, unsigned int elem)
+/* hold() an element of @elem bytes for an atomic addition. */
+static int hold_sum(const struct annex_array *a, uint64_t i, uint32_t elem, uint64_t *line,
+		    char **data)
 {
-	return annex_fail(-EINVAL, "array: atomic addition of %u bytes to elements of %u", elem,
-			  a->elem);
+	if (a->elem != elem)
+		return annex_fail(-EINVAL, "array: atomic addition of %u bytes to elements of %u",
+				  elem, a->elem);
+	if (!annex_array_even(a))
+		return annex_fail(-EINVAL,
+				  "array: atomic addition to elements from byte %llu, which is no "
+				  "multiple of %u",
+				  (ull)a->base, elem);
+	return hold(a, i, ANNEX_PIN_WRITE, line, data);
 }
 
 int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta, uint32_t *old)
@@ -79,7 +86,7 @@ int annex_array_add_u32(const struct annex_array *a, uint64_t i, uint32_t delta,
 	uint64_t line;
 	uint32_t was;
 	char *data;
-	int err = a->elem == 4 ? hold(a, i, ANNEX_PIN_WRITE, &line, &data) : not_of_size(a, 4);
+	int err = hold_sum(a, i, 4, &line, &data);
 
 	if (err)
 		return err;
@@ -96,7 +103,7 @@ int annex_array_add_u64(const struct annex_array *a, uint64_t i, uint64_t delta,
 {
 	uint64_t line, was;
 	char *data;
-	int err = a->elem == 8 ? hold(a, i, ANNEX_PIN_WRITE, &line, &data) : not_of_size(a, 8);
+	int err = hold_sum(a, i, 8, &line, &data);
 
 	if (err)
 		return err;

@@ -19,11 +19,17 @@
 #ifdef ANNEX_RACES_WATCHED
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define annex_racy_begin() AnnotateIgnoreReadsBegin(__FILE__, __LINE__)
 #define annex_racy_end() AnnotateIgnoreReadsEnd(__FILE__, __LINE__)
+#define annex_racy_writes_begin() AnnotateIgnoreWritesBegin(__FILE__, __LINE__)
+#define annex_racy_writes_end() AnnotateIgnoreWritesEnd(__FILE__, __LINE__)
 #else
 #define annex_racy_begin() ((void)0)
 #define annex_racy_end() ((void)0)
+#define annex_racy_writes_begin() ((void)0)
+#define annex_racy_writes_end() ((void)0)
 #endif
 
 #endif
