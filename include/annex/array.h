@@ -9,6 +9,8 @@
  * Elements have any size and begin at any offset, for example rows of 400 bytes behind a header of
  * 128: such elements may span lines. Accesses cost least if the size is a power of two, at most a
  * line, and the offset a multiple of it.
+ *
+ * docs/examples/cache.c and, for rows of a .npy file, rows.c are complete programs.
  */
 #ifndef ANNEX_ARRAY_H
 #define ANNEX_ARRAY_H

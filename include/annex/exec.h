@@ -17,7 +17,7 @@
  * A plan affects when tensors move, never their contents: a wrong plan only costs time. On a GPU,
  * call annex_exec_before_on(), launch the kernel to a stream, and call annex_exec_after() at once;
  * the next kernel may be launched while this one runs. After annex_exec_before(), the program calls
- * annex_exec_after() when the kernel has ended.
+ * annex_exec_after() when the kernel has ended. docs/examples/plan.c is a complete program.
  */
 #ifndef ANNEX_EXEC_H
 #define ANNEX_EXEC_H

@@ -29,6 +29,8 @@
  * since only accesses to absent pages are observed. Memory that devices store to must come from
  * annex_hdm_provider(), which pins it in the window. A cxlssd: file has one handle at a time:
  * another annex_hdm_open() of it, by this or another process, returns -EBUSY.
+ *
+ * docs/examples/range.c is a complete program.
  */
 #ifndef ANNEX_HDM_H
 #define ANNEX_HDM_H

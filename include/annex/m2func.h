@@ -8,6 +8,8 @@
  *	annex_m2_map(m2, hdm, NULL, 0, ANNEX_M2_READ | ANNEX_M2_WRITE);
  *	annex_m2_load(m2, hdm, elf, elf_bytes, &kernel);
  *	annex_m2_run(m2, kernel->id, data, bytes, &args, sizeof(args), NULL);
+ *
+ * docs/examples/m2func.c is a complete program.
  */
 #ifndef ANNEX_M2FUNC_H
 #define ANNEX_M2FUNC_H

@@ -5,7 +5,7 @@
  * A token identifies a submitted command until its result has been taken or the token has been
  * abandoned. Any number of threads may use a queue pair at once; a thread that polls delivers the
  * completions of other threads too. annex/detail/ring.h describes how the rings are shared. This
- * header compiles as C11 and as CUDA device code.
+ * header compiles as C11 and as CUDA device code. docs/examples/queue.c is a complete program.
  */
 #ifndef ANNEX_QUEUE_H
 #define ANNEX_QUEUE_H

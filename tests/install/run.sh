@@ -48,24 +48,18 @@ build_static()
 		! readelf -d "$root/static" | grep -q libannex
 }
 
-build_cxx()
+# And the examples, which include them.
+headers_cxx()
 {
-	command -v clang++ >/dev/null || return 0
-	# shellcheck disable=SC2046
-	clang++ -x c++ -std=c++17 -Wall -Werror -Wno-c99-extensions $(flags --cflags) \
-		-fsyntax-only tests/install/program_cxx.cc
-}
-
-# The examples too, without a warning of g++.
-examples_cxx()
-{
-	local standard
-	command -v g++ >/dev/null || return 0
-	for standard in c++17 c++20; do
-		# shellcheck disable=SC2046
-		g++ -x c++ -std=$standard -Wall -Wextra -Werror $(flags --cflags) -fsyntax-only \
-			docs/examples/*.c docs/models/examples/*.c tests/install/program_cxx.cc ||
-			return
+	local compiler standard
+	for compiler in g++ clang++; do
+		command -v $compiler >/dev/null || continue
+		for standard in c++17 c++20; do
+			# shellcheck disable=SC2046
+			$compiler -x c++ -std=$standard -pedantic -Wall -Wextra -Werror \
+				$(flags --cflags) -fsyntax-only docs/examples/*.c \
+				docs/models/examples/*.c tests/install/program_cxx.cc || return
+		done
 	done
 }
 
@@ -101,39 +95,62 @@ static_names()
 examples()
 {
 	local example package
+	mkdir -p "$root/examples" || return
 	for example in docs/examples/*.c docs/models/examples/*.c; do
 		package=annex
 		[[ $example != docs/models/* ]] || package=annex-models
 		# shellcheck disable=SC2046
-		gcc "${strict[@]}" -Wshadow $(flags --cflags) -o "$root/example" "$example" \
-			$(flags --libs) || return
+		gcc "${strict[@]}" -Wshadow -O2 $(flags --cflags) \
+			-o "$root/examples/$(basename "$example" .c)" "$example" $(flags --libs) ||
+			return
 	done
 }
 
-# docs/examples/element.c, on 1024 numbers, of which number 1000 is two and the others are one.
+# prints TEXT NAME ARGUMENT... - An example's output.
+prints()
+{
+	local text=$1 name=$2
+	shift 2
+	diff <(printf '%s\n' "$text") <(LD_LIBRARY_PATH=$lib "$root/examples/$name" "$@")
+}
+
+# 1024 numbers, of which number 1000 is two and the others are one.
 reads_a_file()
 {
-	local i high out
+	local i high
 	for ((i = 0; i < 1024; i++)); do
 		high='\xf0\x3f'
 		[ $i -ne 1000 ] || high='\x00\x40'
 		printf '\x00\x00\x00\x00\x00\x00%b' "$high"
 	done >"$root/numbers"
-	# shellcheck disable=SC2046
-	gcc $(flags --cflags) -o "$root/element" docs/examples/element.c $(flags --libs) || return
-	for i in 999 1000; do
-		out+=$(LD_LIBRARY_PATH=$lib "$root/element" "file:$root/numbers?readonly=1" $i)
-	done
-	[ "$out" = 12 ]
+	prints 1 element "file:$root/numbers?readonly=1" 999 &&
+		prints 2 element "file:$root/numbers?readonly=1" 1000
 }
 
-# docs/examples/train.c: each loss is that of plain memory, and iterations went by a plan.
+# Row i is i and 100 hundredths.
+reads_rows()
+{
+	python3 -c '
+import struct, sys
+text = b"{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (1048, 100), }"
+rows = b"".join(struct.pack("<100f", *[i + k / 100 for k in range(100)]) for i in range(1048))
+sys.stdout.buffer.write(b"\x93NUMPY\1\0" + struct.pack("<H", 118) + text.ljust(117) + b"\n" + rows)
+' >"$root/rows.npy" && prints $'row 9: mean 9.495\nrow 1047: mean 1047.49' rows \
+		"$root/rows.npy" 9 1047
+}
+
+counts_runs()
+{
+	local pieces=$'example.count: 65536 bytes\nexample.table: 65536 bytes\nfree: some'
+	prints "run 1"$'\n'"$pieces" range "shm:$root/range?size=16M" &&
+		prints "run 2"$'\n'"$pieces" range "shm:$root/range"
+}
+
+# Each loss is that of plain memory, and iterations went by a plan.
 trains_by_plan()
 {
-	# shellcheck disable=SC2046
-	gcc -O2 $(flags --cflags) -o "$root/train" docs/examples/train.c $(flags --libs) &&
-		LD_LIBRARY_PATH=$lib "$root/train" 8 256 32 8 "file:$root/tensors?size=16M" \
-			1200000 >"$root/report" && ! grep -q '"planned": 0' "$root/report"
+	LD_LIBRARY_PATH=$lib "$root/examples/train" 8 256 32 8 "file:$root/tensors?size=16M" \
+		1200000 >"$root/report" && ! grep -q '"planned": 0' "$root/report"
 }
 
 # kernel_in_c SOURCE [COMPILER] - The command of docs/m2func.md for kernels in C, by clang-19 or
@@ -151,21 +168,17 @@ kernel_in_c()
 	[ ${#words[@]} -gt 5 ] && "${words[@]}" -Wall -Wextra -Werror $(flags --cflags)
 }
 
-# On a device in this process, and on one of another.
-saxpy_runs()
+# saxpy on a device in this process, and both on one of another.
+calls_run()
 {
-	local range="shm:$root/saxpy.range" ready package=annex-models
-	# shellcheck disable=SC2046
-	gcc "${strict[@]}" $(flags --cflags) -o "$root/saxpy" docs/models/examples/saxpy.c \
-		$(flags --libs) || return
-	export LD_LIBRARY_PATH=$lib
-	"$root/saxpy" "$root/saxpy.elf" "$range?size=16M" >"$root/out" &&
-		grep -qx '100000 numbers, 0 wrong' "$root/out" || return
-	coproc serve { exec timeout 60 "$tree/bin/annex" ndp serve --socket "$root/sock" "$range"; }
+	local range="shm:$root/saxpy.range" ready sums='100000 numbers, 0 wrong'
+	prints "$sums" saxpy "$root/saxpy.elf" "$range?size=16M" || return
+	coproc serve { LD_LIBRARY_PATH=$lib exec timeout 60 "$tree/bin/annex" ndp serve \
+		--socket "$root/sock" "$range"; }
 	local server=$serve_PID
 	read -r -t 30 ready <&"${serve[0]}" && [[ $ready == ready:* ]] &&
-		"$root/saxpy" "$root/saxpy.elf" "$range" "ndp:$root/sock" >"$root/out" &&
-		grep -qx '100000 numbers, 0 wrong' "$root/out"
+		prints "$sums" saxpy "$root/saxpy.elf" "$range" "ndp:$root/sock" &&
+		prints "sum 500000" m2func "ndp:$root/sock" "$range"
 	local rc=$?
 	kill "$server"
 	return $rc
@@ -323,17 +336,24 @@ claim "a program links with the shared library" build_shared
 claim "it runs" prints_sum env LD_LIBRARY_PATH="$lib" "$root/shared"
 claim "a program links with the static library" build_static
 claim "it runs" prints_sum "$root/static"
-claim "the headers are C++ too" build_cxx
-claim "so are the examples" examples_cxx
+claim "the headers and examples are C++ too" headers_cxx
 claim "soname" soname
 claim "the shared library exports what the headers declare" exports_headers
 claim "and nothing else" exports_nothing_else
 claim "so does the static library, and nothing else" static_names
 claim "the examples build" examples
 claim "docs/examples/element.c reads a file" reads_a_file
-claim "docs/examples/train.c trains by a plan" trains_by_plan
+claim "queue.c moves blocks" prints abcdefghijklmnop queue mem:1M
+claim "cache.c moves elements" prints "sum 499999500000
+gathered 999999 7 500000
+2 and 40 is 42
+written back: all" cache "file:$root/elements?size=16M"
+claim "rows.c reads rows" reads_rows
+claim "range.c counts its runs" counts_runs
+claim "plan.c follows a plan" prints "planned: 1, right: 1" plan "file:$root/plan?size=64M"
+claim "train.c trains by a plan" trains_by_plan
 claim "a kernel in C builds by its one command" kernel_in_c docs/models/examples/kernels/saxpy.c
-claim "and runs on devices" saxpy_runs
+claim "and runs on devices, as m2func.c does" calls_run
 claim "another one builds" kernel_in_c docs/models/examples/kernels/dot.c
 claim "and gives what the host's loop gives" dot_is_right
 claim "a kernel for gcc 12 builds by its one command" \

@@ -54,7 +54,10 @@ static int run(struct annex_m2 *m2, struct annex_hdm *hdm, const char *path)
 		y[i] = 1;
 	}
 	annex_m2_get_info(m2, &info);
-	args = (struct args){x, N, info.piece / (uint32_t)sizeof(float), 0.5f};
+	args.x = x;
+	args.n = N;
+	args.piece = info.piece / (uint32_t)sizeof(float);
+	args.a = 0.5f;
 	err = annex_m2_run(m2, kernel->id, y, N * sizeof(*y), &args, sizeof(args), NULL);
 	for (unsigned int i = 0; i < N && !err; i++)
 		wrong += y[i] != 0.5f * (float)i + 1;
