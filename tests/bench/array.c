@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Array reads with everything cached, against the same reads of a plain array. The plain array is
+ * Array reads with everything cached, against the same reads of a plain array, and rows that span
+ * lines against elements that do not. The plain array is
  * the very memory that the cache keeps its lines in: filled in order, the lines lie there in order.
  * Two arrays of a gigabyte at different addresses would differ from run to run by more than the
  * cost of the cache.
@@ -15,13 +16,17 @@
 #define ROUND_S BENCH_SIZE(0.5, 0.01)
 #define BYTES BENCH_SIZE(1ull << 30, 1ull << 24)
 
+#define MOST 64u /* doublewords of an element */
+
 struct arrays {
 	struct annex_array a;
 	const uint64_t *plain;
 	uint64_t count;
+	unsigned int words; /* of an element, */
+	uint64_t first;     /* and the number of element 0's first among all */
 };
 
-/* An element's value follows from its index, so that every sum can be checked. */
+/* A doubleword's value follows from its number, so that every sum can be checked. */
 static uint64_t value_of(uint64_t i)
 {
 	return i * 0x9e3779b97f4a7c15ull;
@@ -90,7 +95,7 @@ static void gather_array(const struct arrays *s, const uint64_t *idx, uint64_t *
 static double gather_rate(const struct arrays *s, uint64_t seed,
 			  void (*gather)(const struct arrays *, const uint64_t *, uint64_t *))
 {
-	static uint64_t idx[GROUPS * GROUP], out[GROUPS * GROUP];
+	static uint64_t idx[GROUPS * GROUP], out[GROUPS * GROUP * MOST];
 	double timed = 0, start;
 	uint64_t n = 0, wrong;
 
@@ -99,11 +104,14 @@ static double gather_rate(const struct arrays *s, uint64_t seed,
 			idx[k] = random_next(&seed) % s->count;
 		start = bench_seconds();
 		for (unsigned int k = 0; k < GROUPS * GROUP; k += GROUP)
-			gather(s, idx + k, out + k);
+			gather(s, idx + k, out + k * s->words);
 		timed += bench_seconds() - start;
 		wrong = 0;
-		for (unsigned int k = 0; k < GROUPS * GROUP; k++)
-			wrong |= out[k] ^ value_of(idx[k]);
+		for (unsigned int k = 0; k < GROUPS * GROUP * s->words; k++) {
+			uint64_t at = idx[k / s->words] * s->words + k % s->words;
+
+			wrong |= out[k] ^ value_of(s->first + at);
+		}
 		if (wrong)
 			bench_fail("a gather brought wrong data");
 		n += GROUPS * GROUP;
@@ -129,15 +137,26 @@ static void fill(struct arrays *s)
 	}
 }
 
+/* Elements of @words doublewords over the same data, behind @first others. */
+static struct arrays view(const struct arrays *s, unsigned int words, uint64_t first)
+{
+	struct arrays v = {.count = (s->count - first) / words, .words = words, .first = first};
+
+	if (annex_array_init(&v.a, s->a.cache, first * 8, words * 8, v.count))
+		bench_fail("%s", annex_last_error());
+	return v;
+}
+
 void bench_array(const struct bench_ctx *ctx)
 {
 	double plain[BENCH_ROUNDS], spans[BENCH_ROUNDS], sums[BENCH_ROUNDS];
 	double pg[BENCH_ROUNDS], ag[BENCH_ROUNDS], gathers[BENCH_ROUNDS];
+	double eg[BENCH_ROUNDS], rg[BENCH_ROUNDS], rows[BENCH_ROUNDS];
 	struct annex_dev *dev = bench_open(bench_smoke ? "mem:16M" : "mem:1G", NULL);
 	struct annex_cache_opts opts = {.bytes = BYTES, .devs = &dev, .ndevs = 1};
 	uint64_t expected = 0;
 	struct annex_cache *cache;
-	struct arrays s = {.count = BYTES / 8};
+	struct arrays s = {.count = BYTES / 8, .words = 1}, even, row;
 
 	(void)ctx;
 	if (annex_cache_create(&opts, &cache) || annex_array_init(&s.a, cache, 0, 8, s.count))
@@ -145,14 +164,19 @@ void bench_array(const struct bench_ctx *ctx)
 	fill(&s);
 	for (uint64_t i = 0; i < s.count; i++)
 		expected += value_of(i);
+	even = view(&s, 64, 0);
+	row = view(&s, 50, 16);
 	for (unsigned int r = 0; r < bench_rounds; r++) {
 		plain[r] = sum_rate(&s, sum_plain, expected);
 		spans[r] = sum_rate(&s, sum_spans, expected);
 		pg[r] = gather_rate(&s, r + 1, gather_plain);
 		ag[r] = gather_rate(&s, r + 1, gather_array);
+		eg[r] = gather_rate(&even, r + 1, gather_array);
+		rg[r] = gather_rate(&row, r + 1, gather_array);
 	}
 	bench_ratios(sums, spans, plain, bench_rounds);
 	bench_ratios(gathers, ag, pg, bench_rounds);
+	bench_ratios(rows, rg, eg, bench_rounds);
 	bench_series("plain array, sequential sum of 1 GiB", plain, bench_rounds, "GB/s", 0, 0);
 	bench_series("cached array, spans of 4 KiB lines, the same sum", spans, bench_rounds,
 		     "GB/s", 0, 0);
@@ -160,6 +184,10 @@ void bench_array(const struct bench_ctx *ctx)
 	bench_series("plain array, random gathers of 64 over 1 GiB", pg, bench_rounds, "M/s", 0, 0);
 	bench_series("cached array, the same gathers", ag, bench_rounds, "M/s", 0, 0);
 	bench_series("cached gathers / plain gathers", gathers, bench_rounds, "x", 0.5, 0);
+	bench_series("cached elements of 512 bytes, gathers of 64", eg, bench_rounds, "M/s", 0, 0);
+	bench_series("cached rows of 400 bytes behind 128, the same", rg, bench_rounds, "M/s", 0,
+		     0);
+	bench_series("rows of 400 bytes / elements of 512", rows, bench_rounds, "x", 0.7, 0);
 	if (annex_cache_destroy(cache))
 		bench_fail("%s", annex_last_error());
 	annex_dev_close(dev);
