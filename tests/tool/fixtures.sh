@@ -134,3 +134,11 @@ make_victims()
 		"$annex" vadd x.f64 y.f64 -o z.f64
 	mkdir temp
 }
+
+# npy FILE TYPE SHAPE - The elements of FILE behind a header, as numpy's save() makes it.
+npy()
+{
+	printf '\x93NUMPY\x01\0\x76\0%-117s\n' \
+		"{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
+	cat "$1"
+}

@@ -196,6 +196,28 @@ refused "empty CSV" "empty" "$annex" scan import bad.csv -o x
 refused "table that exists" "already" "$annex" scan import t.csv -o t
 
 refused "vadd of two lengths" "elements" "$annex" vadd x.f64 trips/tax.f64 -o q.f64
+mkdir npy
+npy x.f64 '<f4' '(307200,)' >npy/a.npy
+refused "vadd of another type" "use --type f32" "$annex" vadd npy/a.npy x.f64 -o q.f64
+npy x.f64 '>f8' '(153600,)' >npy/a.npy
+refused "bytes in the other order" "type '>f8'" "$annex" vadd npy/a.npy x.f64 -o q.f64
+npy x.f64 '<f8' '(153601,)' >npy/a.npy
+refused "an array that is truncated" "truncated" "$annex" vadd npy/a.npy x.f64 -o q.f64
+npy x.f64 '<f8' '(18446744073709551615, 2)' >npy/a.npy
+refused "an array beyond 64 bits" "shape" "$annex" vadd npy/a.npy x.f64 -o q.f64
+npy x.f64 '<f8' '(-1,)' >npy/a.npy
+refused "a negative shape" "shape" "$annex" vadd npy/a.npy x.f64 -o q.f64
+npy x.f64 '<f8' '3' >npy/a.npy
+refused "no shape" "shape" "$annex" vadd npy/a.npy x.f64 -o q.f64
+npy x.f64 '<f8' '(300, 512)' >npy/a.npy
+refused "a matrix as a column" "2 dimensions" "$annex" scan --columns npy --where 'a>0'
+head -c 60 npy/a.npy >npy/b.npy
+refused "half of a header" "ends in its header" "$annex" scan --columns npy --where 'b>0'
+{ printf '\x93NUMPY\x01\0\x75\0' && tail -c +12 npy/a.npy; } >npy/b.npy
+refused "elements that are not aligned" "not aligned" "$annex" scan --columns npy --where 'b>0'
+cp x.f64 npy/b.npy
+refused "elements called .npy" "no .npy file" "$annex" scan --columns npy --where 'b>0'
+rm -r npy
 refused "vadd over data" "overwrite" "$annex" vadd x.f64 y.f64 -o z.f64
 cp x.f64 in.f64
 ln -s in.f64 in.link

@@ -76,6 +76,18 @@ claim "sums beyond 64 bits" "$annex" scan --columns ends --where 'a>=0' --sum a,
 holds "such a sum loses no digit" grep -q '"sum": "27670116110564327423"' out
 value "others are numbers" sum 9223372036854775807
 
+# The same behind headers, as numpy's save() makes them.
+mkdir npy
+for column in a.u64:u8 b.i64:i8 c.u32:u4 d.i32:i4 e.f32:f4; do
+	file=${column%:*}
+	npy "ends/$file" "<${column#*:}" '(3,)' >"npy/${file%.*}.npy"
+done
+"$annex" scan --columns ends --where 'b>=-1' --sum a,c,d,e --json | grep '"sum"' >sums
+claim "columns in .npy files" "$annex" scan --columns npy --where 'b>=-1' --sum a,c,d,e --verify \
+	--json
+holds "their sums are the same" test "$(cat sums)" = "$(grep '"sum"' out)"
+rm -r npy
+
 cp -r ends padded
 echo 3 >padded/rows
 truncate -s 4096 padded/*.*
@@ -95,6 +107,13 @@ claim "vadd over data when told to" "$annex" vadd x.f64 y.f64 -o z.f64 --overwri
 	--cache 3M --threads 3 --verify
 claim "vadd of a device" "$annex" vadd file:x.f64 'mem:1200K' -o file:w.f64 --verify
 holds "x and zeroes are x" cmp x.f64 w.f64
+
+npy x.f64 '<f8' '(300, 512)' >x.npy
+npy y.f64 '<f8' '(300, 512)' >y.npy
+claim "vadd of .npy files" "$annex" vadd x.npy y.npy -o w.f64 --overwrite --cache 384K --verify
+holds "is the sum of the elements" cmp z.f64 w.f64
+claim "vadd of one" "$annex" vadd x.f64 y.npy -o w.f64 --overwrite --line 16K --verify
+holds "is the same" cmp z.f64 w.f64
 
 # Vectors that end inside a block, in files without permission to write.
 for size in 8 4104 8000152; do

@@ -25,7 +25,7 @@ int gpu_add_open(struct runner *r, struct gpu_add *a)
 	for (int i = 0; i < ADD_ARRAYS && !err; i++) {
 		err = annex_gpu_open(a->uri[i], &opts, r->memory, &a->ctx[i]);
 		if (!err)
-			err = annex_gpu_array_init(&a->array[i], a->ctx[i], 0,
+			err = annex_gpu_array_init(&a->array[i], a->ctx[i], a->first[i],
 						   gpu_type_size(a->type), a->count);
 		if (err)
 			err_lib(err, "cannot open %s for a GPU", a->uri[i]);

@@ -12,6 +12,7 @@ enum { ADD_A, ADD_B, ADD_C, ADD_ARRAYS };
 /*
  * struct gpu_add - The addition, and its result.
  * @uri: the devices.
+ * @first: offset of the first element of each, a multiple of its size.
  * @count: elements that each has, or gets.
  * @cache: bytes of cache for each.
  * @type: enum gpu_type.
@@ -21,6 +22,7 @@ enum { ADD_A, ADD_B, ADD_C, ADD_ARRAYS };
  */
 struct gpu_add {
 	const char *uri[ADD_ARRAYS];
+	uint64_t first[ADD_ARRAYS];
 	uint64_t count, cache;
 	uint32_t type, line, queues, depth;
 	struct annex_gpu_context *ctx[ADD_ARRAYS];

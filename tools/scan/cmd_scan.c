@@ -204,11 +204,10 @@ static int check_columns(const struct query *q, const char *csv, const char *dir
 			 const struct csv_summary *sum)
 {
 	for (unsigned int i = 0; i < q->n; i++) {
-		enum column_type type;
-		char *path;
-		int err = table_find(dir, q->col[i].name, &type, &path);
+		struct table_found found;
+		int err = table_find(dir, q->col[i].name, &found);
 
-		free(path);
+		free(found.path);
 		if (err != -ENOENT && err)
 			return err;
 		if (!err)
@@ -286,7 +285,7 @@ static int check_opts(struct scan_opts *o)
 
 static const struct cli_option options[] = {
 	{"columns", 0, "DIR", 0, OPT_TEXT(struct scan_opts, columns),
-	 "A directory of columns: NAME.f64, .f32, .i64, .i32, .u64, .u32"},
+	 "A directory of columns: NAME.f64, .f32, .i64, .i32, .u64, .u32, .npy"},
 	{"csv", 0, "FILE", 0, OPT_TEXT(struct scan_opts, csv),
 	 "A CSV file, converted to columns for this run"},
 	{"where", 0, "COND", 0, OPT_CALL(set_where),

@@ -110,6 +110,8 @@ int query_verify(const struct query *q)
 		f[i] = fopen(q->col[i].path, "re");
 		if (!f[i])
 			err = err_sys("cannot open %s", q->col[i].path);
+		else if (fseeko(f[i], (off_t)q->col[i].first, SEEK_SET))
+			err = err_sys("cannot read %s", q->col[i].path);
 	}
 	if (!err)
 		err = read_all(q, f, sum, exact, size, &passed);

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <annex/uri.h>
 #include "tools/common/pool.h"
@@ -99,7 +98,8 @@ static void prefetch_rows(struct query_column *c, const struct selection *sel)
 	unsigned int n = 0;
 
 	for (uint32_t k = 0; k < sel->n; k++) {
-		uint64_t at = (sel->block * BLOCK + sel->rows[k]) * elem / line * line;
+		uint64_t row = sel->block * BLOCK + sel->rows[k];
+		uint64_t at = (c->first + row * elem) / line * line;
 
 		if (n && at <= r[n - 1].offset + r[n - 1].len) {
 			r[n - 1].len = at + line - r[n - 1].offset;
@@ -263,27 +263,32 @@ static int open_column(struct query *q, unsigned int i, const char *dir,
 	struct query_column *c = &q->col[i];
 	char buf[ANNEX_URI_MAX];
 	const char *uri = buf;
-	struct stat st;
-	int err = table_find(dir, c->name, &c->type, &c->path);
+	struct table_found found;
+	uint64_t count, size;
+	int err = table_find(dir, c->name, &found);
 
-	if (!err && stat(c->path, &st))
-		err = err_sys("cannot open %s", c->path);
+	c->path = found.path;
 	if (err)
 		return err;
-	if (!q->rows && st.st_size % column_size(c->type))
-		return err_set(-EINVAL, "%s: %lld bytes are not whole elements of %u", c->path,
-			       (long long)st.st_size, column_size(c->type));
+	c->type = found.elements.type;
+	c->first = found.elements.first;
+	count = found.elements.count;
+	size = column_size(c->type);
+	if (!q->rows && found.rest)
+		return err_set(-EINVAL, "%s: %llu bytes are not whole elements of %llu", c->path,
+			       (ull)(count * size + found.rest), (ull)size);
 	if (!q->rows)
-		q->rows = (uint64_t)st.st_size / column_size(c->type);
-	if (!q->rows || (uint64_t)st.st_size / column_size(c->type) < q->rows)
+		q->rows = count;
+	if (!q->rows || count < q->rows)
 		return err_set(-EINVAL, "%s has %llu elements, %llu rows are expected", c->path,
-			       (ull)st.st_size / column_size(c->type), (ull)q->rows);
+			       (ull)count, (ull)q->rows);
 	err = path_uri(buf, "file", c->path, "readonly=1");
 	if (!err)
-		err = storage_open(&c->store, so, &uri, 1, (uint64_t)st.st_size, so->cache / q->n);
+		err = storage_open(&c->store, so, &uri, 1, c->first + count * size,
+				   so->cache / q->n);
 	if (err)
 		return err;
-	err = annex_array_init(&c->array, c->store.cache, 0, column_size(c->type), q->rows);
+	err = annex_array_init(&c->array, c->store.cache, c->first, (uint32_t)size, q->rows);
 	return err ? err_lib(err, "cannot make an array of %s", c->path) : 0;
 }
 

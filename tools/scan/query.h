@@ -17,6 +17,7 @@ struct query_column {
 	const char *name;
 	enum column_type type;
 	char *path;
+	uint64_t first; /* offset of the first element in the file */
 	struct storage store;
 	struct annex_array array;
 	__int128 sum_i; /* of integer columns: exact */

@@ -12,39 +12,63 @@
 #include "tools/common/error.h"
 #include "table.h"
 
-static char *column_path(const char *dir, const char *name, enum column_type type)
+static char *column_path(const char *dir, const char *name, const char *type)
 {
 	char *path;
 
-	if (asprintf(&path, "%s/%s.%s", dir, name, column_types[type]) >= 0)
+	if (asprintf(&path, "%s/%s.%s", dir, name, type) >= 0)
 		return path;
 	err_set(-ENOMEM, "out of memory");
 	return NULL;
 }
 
-int table_find(const char *dir, const char *name, enum column_type *type, char **path)
+/* A file of elements alone. If it ends in one, there are rows for the others. */
+static int take_elements(struct table_found *c, enum column_type type)
 {
 	struct stat st;
 
+	if (stat(c->path, &st))
+		return err_sys("cannot open %s", c->path);
+	c->elements.type = type;
+	c->elements.count = (uint64_t)st.st_size / column_size(type);
+	c->rest = (uint64_t)st.st_size % column_size(type);
+	return 0;
+}
+
+static int take_npy(struct table_found *c)
+{
+	int err = npy_read(c->path, &c->elements);
+
+	if (!err && c->elements.dims != 1)
+		err = err_set(-EINVAL, "%s has %u dimensions: a column has one", c->path,
+			      c->elements.dims);
+	return err;
+}
+
+int table_find(const char *dir, const char *name, struct table_found *c)
+{
+	struct stat st;
+
+	memset(c, 0, sizeof(*c));
 	if (stat(dir, &st))
 		return err_sys("cannot open %s", dir);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(-ENOTDIR, "%s is not a directory of columns", dir);
 	for (int t = 0; column_types[t] && !strchr(name, '/'); t++) {
-		*path = column_path(dir, name, (enum column_type)t);
-		if (!*path)
+		c->path = column_path(dir, name, column_types[t]);
+		if (!c->path)
 			return -ENOMEM;
-		if (!access(*path, F_OK)) {
-			*type = (enum column_type)t;
-			return 0;
-		}
-		free(*path);
+		if (!access(c->path, F_OK))
+			return take_elements(c, (enum column_type)t);
+		free(c->path);
 	}
-	*path = NULL;
-	return err_set(
-		-ENOENT,
-		"%s has no column \"%s\": there is no file %s.f64, .f32, .i64, .i32, .u64 or .u32",
-		dir, name, name);
+	c->path = strchr(name, '/') ? NULL : column_path(dir, name, "npy");
+	if (c->path && !access(c->path, F_OK))
+		return take_npy(c);
+	return err_set(-ENOENT,
+		       "%s has no column \"%s\": there is no file %s.f64, .f32, .i64, .i32, .u64, "
+		       ".u32 or .npy",
+		       dir, name, name);
 }
 
 int table_rows(const char *dir, uint64_t *rows)
@@ -97,7 +121,7 @@ int table_add(struct table_writer *t, const char *name, enum column_type type)
 		return err_set(-E2BIG, "more than %d columns", TABLE_COLUMNS);
 	if (!*name || strlen(name) >= sizeof(c->name) || strchr(name, '/') || *name == '.')
 		return err_set(-EINVAL, "\"%s\" cannot be the name of a column file", name);
-	path = column_path(t->dir, name, type);
+	path = column_path(t->dir, name, column_types[type]);
 	if (!path)
 		return -ENOMEM;
 	err = column_create(&t->file[t->n], path);
@@ -131,7 +155,7 @@ static int write_rows(const struct table_writer *t)
 static void remove_columns(const struct table_writer *t, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		char *path = column_path(t->dir, t->col[i].name, t->col[i].type);
+		char *path = column_path(t->dir, t->col[i].name, column_types[t->col[i].type]);
 
 		if (path)
 			unlink(path);

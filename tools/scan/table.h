@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table as a directory: one file a column, NAME.TYPE (fare.f64, id.i32), nothing but elements.
+ * A table as a directory: one file a column, NAME.TYPE (fare.f64, id.i32), nothing but elements, or
+ * NAME.npy.
  *
  * A file called "rows" holds the number of rows, in decimal; the columns may be longer than that,
  * since their size is a multiple of a device's block. Without it all columns are as long as they
@@ -11,7 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "tools/common/column.h"
+#include "tools/common/npy.h"
 
 #define TABLE_COLUMNS 64
 
@@ -20,8 +21,19 @@ struct table_column {
 	enum column_type type;
 };
 
-/* table_find() - Find the file of column @name in @dir: its type, and its path (free *@path). */
-int table_find(const char *dir, const char *name, enum column_type *type, char **path);
+/*
+ * struct table_found - The file of a column.
+ * @path: its name, to be freed, also after an error; may be NULL.
+ * @rest: bytes behind its last whole element.
+ */
+struct table_found {
+	char *path;
+	struct npy elements;
+	uint64_t rest;
+};
+
+/* table_find() - Find the file of column @name in @dir. */
+int table_find(const char *dir, const char *name, struct table_found *out);
 
 /* table_rows() - The number of rows by the file "rows"; 0: there is none. */
 int table_rows(const char *dir, uint64_t *rows);

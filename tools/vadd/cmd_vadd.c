@@ -12,7 +12,7 @@
 #include <annex/uri.h>
 #include "tools/common/pool.h"
 #include "tools/common/cli.h"
-#include "tools/common/column.h"
+#include "tools/common/npy.h"
 #include "tools/common/commands.h"
 #include "tools/common/device.h"
 #include "tools/common/error.h"
@@ -27,10 +27,11 @@ struct vadd {
 	struct storage_opts store;
 	const char *name[VECTORS];
 	bool overwrite, verify, json, on_gpu;
-	uint32_t gpu;   /* which, with @on_gpu */
-	int type;       /* enum column_type */
-	uint64_t count; /* elements */
-	uint64_t block; /* elements of a block */
+	uint32_t gpu;            /* which, with @on_gpu */
+	int type;                /* enum column_type */
+	uint64_t first[VECTORS]; /* offset of element 0 */
+	uint64_t count;          /* elements */
+	uint64_t block;          /* elements of a block */
 	struct target target;
 	struct storage s[VECTORS];
 	struct annex_array v[VECTORS];
@@ -72,7 +73,8 @@ static int add_line(struct vadd *o, uint64_t i, uint64_t n, uint64_t *done)
 	struct annex_span s[VECTORS];
 	int err, have = 0;
 
-	for (err = 0; have < VECTORS; have++) {
+	/* An input with a header and the output have line boundaries at different elements. */
+	for (err = 0; have < VECTORS; n = s[have++].count) {
 		err = annex_array_span(&o->v[have], i, n,
 				       have == C ? ANNEX_PIN_WRITE | ANNEX_PIN_NEW : 0, &s[have]);
 		if (err) {
@@ -109,11 +111,35 @@ static bool is_uri(const char *name)
 	return colon && (!slash || colon < slash);
 }
 
+/* The elements of an input, of which the device has @bytes. */
+static int measure(struct vadd *o, int i, uint64_t bytes)
+{
+	struct npy npy = {.type = (enum column_type)o->type};
+	const uint32_t size = column_size(o->type);
+	int err = 0;
+
+	if (!is_uri(o->name[i]) && npy_is(o->name[i]))
+		err = npy_read(o->name[i], &npy);
+	else if (bytes % size)
+		err = err_set(-EINVAL, "%s: %llu bytes are not whole elements of %u", o->name[i],
+			      (ull)bytes, size);
+	else
+		npy.count = bytes / size;
+	if (!err && npy.type != (enum column_type)o->type)
+		err = err_set(-EINVAL, "%s has elements of type %s: use --type %s", o->name[i],
+			      column_types[npy.type], column_types[npy.type]);
+	if (!err && i && npy.count != o->count)
+		err = err_set(-EINVAL, "%s has %llu elements, %s has %llu", o->name[A],
+			      (ull)o->count, o->name[i], (ull)npy.count);
+	o->first[i] = npy.first;
+	o->count = npy.count;
+	return err;
+}
+
 static int open_input(struct vadd *o, int i)
 {
 	char buf[ANNEX_URI_MAX];
 	const char *uri = is_uri(o->name[i]) ? o->name[i] : buf;
-	const uint32_t size = column_size(o->type);
 	uint64_t bytes;
 	int err = uri == buf ? path_uri(buf, "file", o->name[i], "readonly=1") : 0;
 
@@ -124,16 +150,7 @@ static int open_input(struct vadd *o, int i)
 	if (err)
 		return err;
 	err = annex_dev_bytes(o->s[i].devs[0], 1, &bytes);
-	if (err)
-		return err_lib(err, "%s", o->name[i]);
-	if (bytes % size)
-		return err_set(-EINVAL, "%s: %llu bytes are not whole elements of %u", o->name[i],
-			       (ull)bytes, size);
-	if (i && bytes / size != o->count)
-		return err_set(-EINVAL, "%s has %llu elements, %s has %llu", o->name[A],
-			       (ull)o->count, o->name[i], (ull)(bytes / size));
-	o->count = bytes / size;
-	return 0;
+	return err ? err_lib(err, "%s", o->name[i]) : measure(o, i, bytes);
 }
 
 /* The URI of @name, a file or a URI, in @buf. */
@@ -200,7 +217,8 @@ static int open_all(struct vadd *o)
 	if (!err)
 		err = open_output(o);
 	for (int i = 0; i < VECTORS && !err; i++) {
-		err = annex_array_init(&o->v[i], o->s[i].cache, 0, column_size(o->type), o->count);
+		err = annex_array_init(&o->v[i], o->s[i].cache, o->first[i], column_size(o->type),
+				       o->count);
 		if (err)
 			err_lib(err, "cannot make an array of %s", o->name[i]);
 	}
@@ -236,7 +254,8 @@ static int verify(struct vadd *o)
 
 	progress_begin("verifying");
 	for (int i = 0; i < VECTORS; i++) {
-		if (storage_renew(&o->s[i], &o->store, o->count * size, o->store.cache / VECTORS))
+		if (storage_renew(&o->s[i], &o->store, o->first[i] + o->count * size,
+				  o->store.cache / VECTORS))
 			return -EIO;
 		o->v[i].cache = o->s[i].cache;
 	}
@@ -302,6 +321,7 @@ static int add_on_gpu(struct vadd *o, struct runner *r, struct out *out)
 	char in[C][ANNEX_URI_MAX];
 	struct gpu_add a = {
 		.count = o->count,
+		.first = {o->first[A], o->first[B]},
 		.cache = storage_useful(&o->store, o->count * column_size(o->type),
 					o->store.cache / VECTORS),
 		.type = types[o->type],
@@ -425,7 +445,8 @@ static const struct cli_option options[] = {
 
 static const char doc[] =
 	"C = A + B, element by element, with all three on storage. Integers wrap.\n\n"
-	"A, B and C are files or device URIs. The cache is shared equally among them."
+	"A, B and C are files or device URIs. A and B may be .npy files. The cache is shared "
+	"equally among them."
 	"\vExamples:\n"
 	"  annex vadd gen a.f64 --size 1G\n"
 	"  annex vadd gen b.f64 --size 1G --seed 2\n"
