@@ -181,11 +181,13 @@ int module_unmap(struct annex_ctrl *ctrl, uint64_t addr, size_t len)
 	i = search(p, addr);
 	if (i < p->n && p->maps[i].range.addr == addr && p->maps[i].range.len == len) {
 		args.id = p->maps[i].id;
-		err = module_call(p, ANNEX_IOC_UNMAP, &args, "unmapping memory");
+		err = ioctl(p->fd, ANNEX_IOC_UNMAP, &args) ? -errno : 0;
 		if (err == -EBUSY && p->ctrl.pages)
 			err = put_off(p, args.id, len);
 		if (err == -ENODEV) /* a removed controller reaches nothing */
 			err = 0;
+		if (err)
+			annex_fail(err, "pci:%s: unmapping memory: %s", p->name, strerror(-err));
 	}
 	if (!err) {
 		if (p->ctrl.pages)
