@@ -61,6 +61,7 @@ install: all install-module $(MAN7) $(if $(HELP2MAN),$(BUILD)/man1/made) \
 	sed 's|/usr/bin/annex|$(BINDIR)/annex|' tools/systemd/annex-serve@.service \
 		>$(DESTDIR)$(UNITDIR)/annex-serve@.service
 	$(INSTALL) -m 644 tools/systemd/annex-serve@.socket $(DESTDIR)$(UNITDIR)
+	$(INSTALL) -m 644 tools/udev/60-annex-ng.rules $(DESTDIR)$(UDEVDIR)
 	$(INSTALL) -m 644 $(MAN7) $(DESTDIR)$(MANDIR)/man7
 	$(if $(HELP2MAN),$(INSTALL) -m 644 $(BUILD)/man1/*.1 $(DESTDIR)$(MANDIR)/man1,@echo \
 		"section 1 of the manual is left out: make man says what it needs")
@@ -96,8 +97,8 @@ uninstall:
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) $(addprefix $(DESTDIR)$(MANDIR)/,\
 		man1/annex.1 man1/annex-*.1 man3/annex_*.3 man3/ANNEX_*.3 \
 		$(MAN7:$(BUILD)/man/%=man7/%))
-	rm -f $(DESTDIR)$(UDEVDIR)/60-annex.rules $(DESTDIR)$(UNITDIR)/annex-serve@.service \
-		$(DESTDIR)$(UNITDIR)/annex-serve@.socket
+	rm -f $(addprefix $(DESTDIR)$(UDEVDIR)/60-annex,.rules -ng.rules) \
+		$(DESTDIR)$(UNITDIR)/annex-serve@.service $(DESTDIR)$(UNITDIR)/annex-serve@.socket
 	rm -rf $(DESTDIR)$(DKMSDIR)/annex-$(VERSION)
 	$(Q)for dir in $(addprefix $(DESTDIR),$(made_dirs)); do \
 		while case "$$dir" in \

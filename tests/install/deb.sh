@@ -109,7 +109,9 @@ uses()
 		annex selftest --seconds 5
 		python3 -c "import ctypes; ctypes.CDLL(\"libannex.so.0\").annex_last_error"
 		test -e "/usr/src/annex-$0/dkms.conf"
-		getent group annex' "${version%-*}"
+		getent group annex
+		! command -v udevadm || ! udevadm --help | grep -qw verify ||
+			udevadm verify /usr/lib/udev/rules.d/60-annex*.rules' "${version%-*}"
 }
 
 purge()

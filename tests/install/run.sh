@@ -300,7 +300,10 @@ module_source()
 
 udev_rule()
 {
-	[ "$(stat -c %a "$tree/lib/udev/rules.d/60-annex.rules")" = 644 ]
+	local name
+	for name in annex annex-ng; do
+		[ "$(stat -c %a "$tree/lib/udev/rules.d/60-$name.rules")" = 644 ] || return
+	done
 }
 
 # A user can install into his home without root.
@@ -363,7 +366,7 @@ claim "a kernel that wants a stack ends there" no_stack
 claim "man pages" man_pages
 claim "bash completion" completes
 claim "the module's source, for DKMS" module_source
-claim "its udev rule" udev_rule
+claim "the udev rules" udev_rule
 claim "a prefix of its own keeps everything" own_prefix
 claim "a prefix of others' keeps theirs" others_stay
 claim "make uninstall" in_tree uninstall

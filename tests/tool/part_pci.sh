@@ -245,6 +245,10 @@ for n in 0 1 2; do
 	echo 600 >there/sys/class/nvme/nvme$n/ctrl_loss_tmo
 done
 echo pcie >there/sys/class/nvme/nvme0/transport
+mkdir -p there/sys/class/nvme-generic/ng0n1
+claim "doctor with drives that the user may not open" "$annex" doctor --root there
+holds "the command for udev's rule" grep -q 'sudo install -D /dev/null "/etc/annex/ng/.*ng0n1/' out
+rm -r there/sys/class/nvme-generic
 claim "doctor with drives of other machines" "$annex" doctor --root there
 holds "their paths" grep -qE '^ng: +remote +ok +2 paths' out
 echo off >there/sys/class/nvme/nvme1/ctrl_loss_tmo

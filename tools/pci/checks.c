@@ -259,11 +259,13 @@ static void check_gpu(struct checks *c)
 static void check_generic(struct checks *c)
 {
 	unsigned int usable = 0, all;
-	char path[SYSFS_PATH];
+	char path[SYSFS_PATH], first[NAME] = "";
 	struct sysfs_dir nodes;
 
 	sysfs_dir(&nodes, c->root, "sys/class/nvme-generic");
 	all = nodes.n;
+	if (all)
+		snprintf(first, sizeof(first), "%s", nodes.name[0]);
 	for (unsigned int i = 0; i < all; i++) {
 		sysfs_path(path, c->root, "dev/%s", nodes.name[i]);
 		usable += !access(path, R_OK | W_OK);
@@ -278,7 +280,12 @@ static void check_generic(struct checks *c)
 		   "%u of %u namespaces of the kernel's driver may be used beside it (/dev/ng*)",
 		   usable, all);
 	if (!usable)
-		checks_mend(c, "sudo annex ...");
+		checks_mend(c,
+			    "sudo install -D /dev/null \"/etc/annex/ng/$(xargs "
+			    "</sys/class/nvme-generic/%s/device/serial)\" && sudo udevadm trigger "
+			    "--subsystem-match=nvme-generic && sudo usermod -aG annex \"$USER\"   "
+			    "# for this drive, by 60-annex-ng.rules; then log in anew",
+			    first);
 }
 
 /*
