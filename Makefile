@@ -151,7 +151,7 @@ unit_objects = $(OUT)/tests/unit/main.o \
 # The tool as guests have it: main(), and commands of their own.
 GUEST_TOOL := $(OUT)/guest/annex
 # What of the tool is tested by itself.
-unit_with_tools := $(patsubst %,$(OUT)/tools/%.o,pci/health pci/smart common/sysfs \
+unit_with_tools := $(patsubst %,$(OUT)/tools/%.o,pci/ask pci/health pci/smart common/sysfs \
 	$(addprefix common/,claim cleanup error input pool progress))
 SHIM_OBJ := $(SHIM_SRC:%.c=$(OUT)/%.o)
 # What of the module reads registers and tables, for tests outside of a kernel.

@@ -280,6 +280,38 @@ holds "memory that nothing uses" grep -q 'sudo annex bind 0000:0f:00.0' out
 holds "a shared group" grep -q '0000:00:04.0 shares IOMMU group 3 with 0000:00:08.0,' out
 claim "JSON likewise" "$annex" doctor --root there --json
 holds "says so" grep -q '"default_works": true' out
+
+at=$pci/devices/0000:00:04.0/nvme/nvme0
+mkdir -p $at/nvme0n1/queue
+echo '2|B' >$at/firmware_rev
+echo 'SERIAL77' >$at/serial
+echo 9 >$at/queue_count
+echo 4096 >$at/nvme0n1/queue/logical_block_size
+echo 512 >$at/nvme0n1/queue/max_hw_sectors_kb
+claim "a row for a list of drives" "$annex" doctor --report --root there
+row='tests | 2/B | 1b36:0010, class 010802 | 16.0 GT/s x4 | 5.15.0 | DMA-FQ'
+holds "with the drive's facts" grep -qF "$row | 512.0 KiB | 8 | 4.0 KiB | not run |" out
+holds "a row for each controller" test "$(grep -c 'class 010802' out)" -eq 6
+holds "unknown facts" grep -q '| unknown |' out
+holds "no serial number and no address" sh -c '! grep -q "SERIAL77\|0000:00" out'
+printf '{"parts": [%s, %s]}' '{"part": "queues", "result": "ok"}' \
+	'{"part": "cache", "result": "failed"}' >test.json
+claim "with results of selftest" "$annex" doctor --report --root there --selftest test.json
+holds "in the row" grep -q '| queues: ok, cache: failed |$' out
+claim "in JSON" "$annex" doctor --report --root there --selftest test.json --json
+value "bytes of a block" block_bytes 4096
+value "queues" queues 8
+holds "no serial number there" sh -c '! grep -q "SERIAL77\|0000:00" out'
+for text in '' '{}' '[]' '{"parts": 3}' '{"parts": [{"part": 1, "result": "ok"}]}' \
+	'{"parts": [], "parts": []}'; do
+	echo "$text" >test.json
+	refused "no report: $text" "test.json: no report of annex selftest" \
+		"$annex" doctor --report --root there --selftest test.json
+done
+refused "no such report" "gone" "$annex" doctor --report --selftest gone
+refused "results without a row" "for --report" "$annex" doctor --selftest test.json
+rm test.json
+
 mkdir -p there/lib/modules/5.15.0
 echo 'updates/dkms/annex.ko.xz:' >there/lib/modules/5.15.0/modules.dep
 rm -r there/sys/kernel/iommu_groups

@@ -11,6 +11,7 @@
 #include "tools/common/out.h"
 #include "tools/common/progress.h"
 #include "checks.h"
+#include "drives.h"
 #include "look.h"
 
 static const char *const states[] = {"ok", "limited", "missing", "unknown"};
@@ -79,12 +80,34 @@ static const char doc[] = "Show which requirements of each kind of device and of
 			  "it. Fails only if the default, file:, cannot work."
 			  "\vExamples:\n"
 			  "  annex doctor\n"
-			  "  annex doctor --json";
+			  "  annex doctor --json\n"
+			  "  annex selftest --overwrite ng:/dev/ng0n1 --json >selftest.json\n"
+			  "  annex doctor --report --selftest selftest.json";
+
+struct doctor {
+	struct look look;
+	const char *selftest;
+	bool report;
+};
+
+static const struct cli_option options[] = {
+	{"report", 0, NULL, 1, OPT_FLAG(struct doctor, report),
+	 "Print a row of docs/drives.md for each NVMe drive, without serial numbers"},
+	{"selftest", 0, "FILE", 1, OPT_TEXT(struct doctor, selftest),
+	 "Add the results in FILE, a report of annex selftest --json, to the row"},
+	CLI_TABLE(struct doctor, look, look_options),
+	{0}};
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct look look;
-	int err = look_parse(doc, argc, argv, &look);
+	static const struct cli_line line = {options, NULL, doc,
+					     .many = "\"%s\" is one argument too many"};
+	struct doctor d = {.look.root = ""};
+	int err = cli_parse(&line, argc, argv, &d);
 
-	return err ? err : diagnose(&look);
+	if (err)
+		return err;
+	if (d.selftest && !d.report)
+		return err_set(-EINVAL, "--selftest is for --report");
+	return d.report ? drives_report(&d.look, d.selftest) : diagnose(&d.look);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include "tools/common/cli.h"
 #include "tools/common/error.h"
 #include "look.h"
 #include "tools/common/sysfs.h"
@@ -13,7 +12,7 @@ static int set_root(void *look, const char *opt, char *arg)
 	return 0;
 }
 
-static const struct cli_option options[] = {
+const struct cli_option look_options[] = {
 	{"root", 'r', "DIR", 0, OPT_CALL(set_root),
 	 "Look at DIR/sys, DIR/proc and DIR/dev, copies of another machine's"},
 	CLI_JSON(struct look, json),
@@ -21,7 +20,7 @@ static const struct cli_option options[] = {
 
 int look_parse(const char *doc, int argc, char **argv, struct look *look)
 {
-	const struct cli_line line = {options, NULL, doc,
+	const struct cli_line line = {look_options, NULL, doc,
 				      .many = "\"%s\" is one argument too many"};
 
 	*look = (struct look){.root = ""};

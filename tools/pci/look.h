@@ -6,6 +6,7 @@
 #define TOOLS_PCI_LOOK_H
 
 #include <stdbool.h>
+#include "tools/common/cli.h"
 
 /*
  * struct look - Options of the commands that look at a machine.
@@ -18,7 +19,8 @@ struct look {
 	bool json;
 };
 
-/* look_parse() - The command line of such a command. As cli_parse(). */
+/* Its options. look_parse() - The command line of a command without others. As cli_parse(). */
+extern const struct cli_option look_options[];
 int look_parse(const char *doc, int argc, char **argv, struct look *look);
 
 #endif

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <uapi/annex.h>
 #include "tools/common/error.h"
-#include "tools/common/sysfs.h"
+#include "ask.h"
 #include "smart.h"
 
 #define LOG_SMART 2
@@ -68,33 +66,10 @@ void smart_parse(const uint8_t page[SMART_BYTES], struct smart *s)
 		s->sensor[i] = degrees(page + 200 + i * 2);
 }
 
-/* A file for reading disturbs no owner. */
-static int open_to_ask(const char *addr, struct annex_ioc_info *info)
-{
-	char path[SYSFS_PATH];
-	int fd, err;
-
-	sysfs_path(path, "", "dev/annex/%s", addr);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return err_set(-ENOENT, "pci:%s: not bound to annex (annex bind %s)", addr, addr);
-	if (fd < 0)
-		return err_sys("%s", path);
-	*info = (struct annex_ioc_info){.size = sizeof(*info), .abi = ANNEX_ABI};
-	if (!ioctl(fd, ANNEX_IOC_INFO, info))
-		return fd;
-	err = errno == EPROTONOSUPPORT
-		      ? err_set(-errno, "pci:%s: annex.ko speaks version %u, annex %u", addr,
-				info->abi, ANNEX_ABI)
-		      : err_sys("pci:%s", addr);
-	close(fd);
-	return err;
-}
-
 int smart_wait(const char *addr)
 {
 	struct annex_ioc_info info;
-	struct pollfd p = {.fd = open_to_ask(addr, &info), .events = POLLPRI};
+	struct pollfd p = {.fd = ask_open(addr, &info), .events = POLLPRI};
 	int err = 0;
 
 	if (p.fd < 0)
@@ -118,7 +93,7 @@ int smart_ask(const char *addr, struct smart *s)
 				    .nsid = NSID_ALL,
 				    .bytes = sizeof(page),
 				    .data = (uintptr_t)page};
-	int fd = open_to_ask(addr, &info), err = 0;
+	int fd = ask_open(addr, &info), err = 0;
 
 	if (fd < 0)
 		return fd;

@@ -48,6 +48,9 @@ claim "annex verify" annex verify "ng:$node" --overwrite --bytes 16M
 claim "the block device has the written data" annex verify "file:$disk" --read-only --bytes 16M
 claim "annex bench block" annex bench block "ng:$node" --seconds 1
 claim "annex doctor sees it" eval 'annex doctor | grep "^ng: *drives *ok"'
+row="| QEMU NVMe Ctrl | [^|]* | 1b36:0010, class 010802 | [^|]* | $(uname -r) | [^|]* |"
+claim "and has a row for it, without its serial number" \
+	eval 'annex doctor --report | grep -qx "$row [0-9.]* KiB | [0-9]* | 512 B | not run |"'
 claim "vectors are made" vectors
 claim "their sum is written to it through a cache, and verified" sum "ng:$node"
 claim "data is copied to it" annex copy a.f64 "ng:$node" --overwrite
