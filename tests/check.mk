@@ -152,7 +152,7 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-all pytorch-
 	guests-7.3-all guests-pair guests-large $(addprefix guests-,$(debug_kernels)) \
 	guests-port-6.12-kasan guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000 \
 	plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd fs-kills \
-	fs-suites serve-long fio deb wheel bench-qemu
+	fs-suites serve-long fio deb wheel container bench-qemu
 gate_product := $(addprefix check/,$(gate_product))
 gate_models := $(addprefix check/,$(gate_models))
 gate := $(gate_product) $(filter-out $(gate_product),$(gate_models))
@@ -260,6 +260,9 @@ check/deb:
 check/wheel: built/gcc
 	$(call step,wheel,3600,,tests/install/wheel.sh $(gcc) $(BUILD)/wheel-test bookworm trixie \
 		sid)
+# The image of tools/container, by buildah in a chroot.
+check/container:
+	$(call step,container,3600,,tests/install/container.sh $(BUILD)/container-test)
 check/install: built/gcc
 	$(call step,install,300,,tests/install/run.sh $(BUILD))
 
