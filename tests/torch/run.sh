@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. Random programs have the seeds 0
-# to 11; the step pytorch-10000 of the check has more. The tool must read the exporter's traces; the
-# library is the one beside it. ALL=1: more of each kind.
+# Stored arrays in Python, the PyTorch exporter and annex.offload, on the CPU: run.sh ANNEX. Random
+# programs have the seeds 0 to 11; the step pytorch-10000 of the check has more. The tool must read
+# the exporter's traces; the library is the one beside it. ALL=1: more of each kind.
 set -u
 
 annex=$(realpath "$1") || exit 1
@@ -37,6 +37,7 @@ one_line()
 	fi
 }
 
+claims "$python" "$here/arrays.py" "$tools" "$annex"
 claims "$python" "$here/exporter.py" "$tools"
 if reason=$("$python" "$here/whole.py" "$tools" --check); then
 	for part in whole offload look twin contained; do

@@ -1,19 +1,50 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch training in less memory: libannex moves tensors to storage until they are needed.
+"""Arrays on storage as NumPy arrays and tensors, and PyTorch training in less memory, by libannex.
+
+    a = annex.open("features.npy", cache="512M")    # rows are read when they are used
+    rows = a[index]                                 # a NumPy array
+    batch = a.torch(index)                          # a tensor
 
     with annex.offload("512M", "file:/data/annex.img"):
-        for x, target in batches:
-            optimizer.zero_grad()
-            loss(model(x), target).backward()
-            optimizer.step()
-"""
-try:
-    import torch  # noqa: F401
-except ImportError as missing:
-    raise ImportError(f"annex needs PyTorch 1.13 or later ({missing}): "
-                      "apt-get install python3-torch") from None
+        ...                                         # an ordinary training loop
 
-from .block import offload
+annex.open() needs NumPy. annex.offload and annex.load() need PyTorch. Each is imported when
+it is first used.
+"""
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .library import Error
 
-__all__ = ["Error", "offload"]
+if TYPE_CHECKING:
+    from .array import Array, open
+    from .block import offload
+    from .weights import load
+
+__all__ = ["Array", "Error", "load", "offload", "open"]
+
+HOMES = {"Array": "array", "load": "weights", "offload": "block", "open": "array"}
+# Of modules: a package that they import, its name, and how it is installed.
+NEEDS = {"array": ("numpy", "NumPy", "apt-get install python3-numpy"),
+         "block": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
+         "weights": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'annex' has no attribute '{name}'")
+    home = HOMES[name]
+    if home in NEEDS:
+        module, words, command = NEEDS[home]
+        try:
+            importlib.import_module(module)
+        except ImportError as missing:
+            raise ImportError(f"annex.{name} needs {words} ({missing}): {command}") \
+                from None
+    found = importlib.import_module("." + home, __name__)
+    globals()[name] = value = getattr(found, name)
+    return value
+
+
+def __dir__() -> "list[str]":
+    return sorted(__all__)
