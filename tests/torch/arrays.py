@@ -519,7 +519,7 @@ def check_import(folder):
             print(annex.open(sys.argv[2])[3])
         """
     for absent, names, words in (
-            ("torch", "offload,load", ["PyTorch 1.13"] * 2 + ["Error", "9"]),
+            ("torch", "offload,Dataset,Ahead,load", ["PyTorch 1.13"] * 4 + ["Error", "9"]),
             ("numpy,torch", "open", ["NumPy", "Error"])):
         told = subprocess.run([sys.executable, "-c", program, TOOLS, saved(
             folder, np.arange(9) ** 2), absent, names], stdout=subprocess.PIPE, check=True,

@@ -4,7 +4,8 @@
 # fetched into FOLDER once. The library is the one beside ANNEX, the package is that of a wheel.
 set -u
 
-library=$(dirname "$(realpath "$1")")/libannex.so || exit 1
+annex=$(realpath "$1") || exit 1
+library=$(dirname "$annex")/libannex.so
 venv=$(realpath -m "$2")
 here=$(cd "$(dirname "$0")" && pwd)
 export PYTHONDONTWRITEBYTECODE=1 ANNEX_LIBRARY=$library
@@ -21,6 +22,7 @@ fetched()
 	[ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv" || return
 	"$venv/bin/pip" install -q --disable-pip-version-check 'torch==2.15.*' numpy setuptools \
 		'transformers==5.*' accelerate safetensors lightning
+		'transformers==5.*' accelerate safetensors 'torch_geometric==2.8.*'
 }
 
 # Twice, with the same bytes, and installed in a place of its own.
@@ -50,4 +52,11 @@ for part in whole compiled ranks libraries; do
 done
 claims "$venv/bin/python" "$here/weights.py" "$dir/site" "$venv"
 claims "$venv/bin/python" "$here/callbacks.py" "$dir/site" "$here/../../tools/python/README.md"
+claims "$venv/bin/python" "$here/arrays.py" "$dir/site" "$annex"
+claims "$venv/bin/python" "$here/batches.py" "$dir/site"
+if [ "$(id -u)" -eq 0 ]; then
+	claims "$venv/bin/python" "$here/neighbours.py" "$dir/site" "$(dirname "$venv")"
+else
+	skip "neighbours.py: root makes a memory cgroup"
+fi
 claims_end

@@ -38,6 +38,7 @@ one_line()
 }
 
 claims "$python" "$here/arrays.py" "$tools" "$annex"
+claims "$python" "$here/batches.py" "$tools"
 claims "$python" "$here/exporter.py" "$tools"
 if reason=$("$python" "$here/whole.py" "$tools" --check); then
 	for part in whole offload look twin contained; do

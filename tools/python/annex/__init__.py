@@ -8,8 +8,8 @@
     with annex.offload("512M", "file:/data/annex.img"):
         ...                                         # an ordinary training loop
 
-annex.open() needs NumPy. annex.offload and annex.load() need PyTorch. Each is imported when
-it is first used.
+annex.open() needs NumPy. annex.Dataset, for a DataLoader, annex.offload and annex.load() also need
+PyTorch, and annex.pyg needs PyTorch Geometric. Each is imported when it is first used.
 """
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,22 @@ from typing import TYPE_CHECKING, Any
 from .library import Error
 
 if TYPE_CHECKING:
+    from . import pyg
     from .array import Array, open
     from .block import offload
+    from .dataset import Ahead, Dataset
     from .weights import load
 
-__all__ = ["Array", "Error", "load", "offload", "open"]
+__all__ = ["Ahead", "Array", "Dataset", "Error", "load", "offload", "open", "pyg"]
 
-HOMES = {"Array": "array", "load": "weights", "offload": "block", "open": "array"}
+HOMES = {"Ahead": "dataset", "Array": "array", "Dataset": "dataset", "load": "weights",
+         "offload": "block", "open": "array", "pyg": "pyg"}
 # Of modules: a package that they import, its name, and how it is installed.
 NEEDS = {"array": ("numpy", "NumPy", "apt-get install python3-numpy"),
          "block": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
-         "weights": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch")}
+         "dataset": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
+         "weights": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
+         "pyg": ("torch_geometric", "PyTorch Geometric", "pip install torch_geometric")}
 
 
 def __getattr__(name: str) -> Any:
@@ -42,7 +47,7 @@ def __getattr__(name: str) -> Any:
             raise ImportError(f"annex.{name} needs {words} ({missing}): {command}") \
                 from None
     found = importlib.import_module("." + home, __name__)
-    globals()[name] = value = getattr(found, name)
+    globals()[name] = value = found if home == name else getattr(found, name)
     return value
 
 
