@@ -539,6 +539,7 @@ help:
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
 #h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 TRAIN=
+#h bench-rows         rows of a large file in Python, beside numpy.memmap: ROUNDS=3 PYTHON=
 #h bench-share        a served device beside the same opened directly: ROUNDS=5 FILE=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
@@ -564,7 +565,7 @@ help:
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-product check-models check-times check-all check-module check-qemu check-riscv \
 	check-debug-kernels lab bench bench-plan bench-ndp bench-migrate \
-	bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
+	bench-rows bench-torch bench-share ndp-build bench-cxl figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
 	dist deb wheel fio-engine clean help FORCE
 .DELETE_ON_ERROR:

@@ -27,6 +27,16 @@ bench-share:
 	$(Q)tests/bench/share.py $(OUT) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 		$(if $(FILE),--file $(FILE))
 	$(Q)tests/bench/met.py $(figures)/share.json
+# Rows of a file larger than memory in Python: by annex.open(), numpy.memmap, and PyTorch Geometric
+# if PYTHON= has it.
+bench-rows:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all
+	$(Q)mkdir -p $(figures)
+	$(Q)ANNEX_LIBRARY=$(abspath $(OUT))/libannex.so CC='$(CC)' \
+		$(or $(PYTHON),/usr/bin/python3) tests/bench/rows_bench.py $(OUT)/bench/data \
+		--json $(figures)/rows.json $(if $(ROUNDS),--rounds $(ROUNDS))
+	$(Q)tests/bench/met.py $(figures)/rows.json
 # A training in PyTorch: plain, by what else there is in as much memory, and by plan.
 bench-torch:
 	@tests/deps.sh check

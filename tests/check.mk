@@ -51,12 +51,14 @@ of_bench-plan := bench/plan reached/plan-trace
 of_bench-ndp := bench/ndp ndp
 of_bench-migrate := bench/migrate train
 of_bench-share := reached/serve
+of_bench-rows := reached/torch
 of_bench-cxl := reached/cxl-plan
 of_bench-fs := bench/fs fs/passthrough reached/fs
 of_bench-query := reached/query
 of_figures-cxl := $(of_bench-cxl)
 of_figures-bytefs := $(of_bench-fs)
 scripts_bench-share := tests/bench/share.py
+scripts_bench-rows := $(wildcard tests/bench/rows*) tests/bench/torch_runs.py tools/python/annex
 scripts_bench-cxl := $(wildcard tests/models/bench/cxl*.py)
 scripts_bench-fs := $(wildcard tests/models/bench/fs*.py tests/models/bench/cxl*.py) \
 	tests/models/fs/real.sh tests/models/fs/measure.py
@@ -69,7 +71,8 @@ bench_inputs = $(if $(of_$(1)),$(addprefix $(gcc)/,$(of_$(1))) $(scripts_$(1)) t
 # these are do not run again for what they cannot reach.
 set_of = $(or $(subst $(space),-,$(call named,$(1))),shared)
 sets := $(sort $(foreach part,$(hostile) $(friendly),$(call set_of,$(part))) ndp plan-trace \
-	$(notdir $(filter reached/%,$(foreach bench,$(benches),$(of_$(bench))))))
+	$(filter-out torch,$(notdir $(filter reached/%,\
+	$(foreach bench,$(benches),$(of_$(bench)))))))
 REACHED := $(sets:%=$(OUT)/reached/%)
 # not_reached NAME - Objects of no command in the set.
 not_reached = $(addprefix $(OUT)/tools/,commands.o package.o $(foreach c,$(filter-out \
