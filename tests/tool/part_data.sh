@@ -76,6 +76,21 @@ claim "sums beyond 64 bits" "$annex" scan --columns ends --where 'a>=0' --sum a,
 holds "such a sum loses no digit" grep -q '"sum": "27670116110564327423"' out
 value "others are numbers" sum 9223372036854775807
 
+# A command with ./ends on a read-only mount.
+on_readonly=(unshare -m sh -ec
+	'mount --bind ends ends; mount -o remount,bind,ro ends; exec "$@"' -)
+if unshare -m true 2>/dev/null; then
+	claim "columns on a read-only mount" "${on_readonly[@]}" "$annex" scan --columns ends \
+		--where 'a>=0' --sum a,e --verify
+	claim "a vector there" "${on_readonly[@]}" "$annex" vadd ends/b.i64 ends/b.i64 -o sum.i64 \
+		--type i64 --verify
+	refused "a device there" "use readonly=1" "${on_readonly[@]}" \
+		"$annex" bench block file:ends/a.u64
+	rm sum.i64
+else
+	skip "a read-only mount: it needs root"
+fi
+
 # The same behind headers, as numpy's save() makes them.
 mkdir npy
 for column in a.u64:u8 b.i64:i8 c.u32:u4 d.i32:i4 e.f32:f4; do
