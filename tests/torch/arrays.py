@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import gc
+import json
 import multiprocessing
 import operator
 import os
@@ -272,6 +273,23 @@ def check_refused_files(folder):
             ("a line", errno.EINVAL, "power of two", {"dtype": "f8", "line": 5000}),
             ("a timeout", errno.EINVAL, "seconds", {"dtype": "f8", "timeout": 0})):
         refused(words, number, pattern, lambda options=options: annex.open(raw, **options))
+    weights = os.path.join(folder, "weights")
+    wanted = np.random.default_rng(SEED).random((30, 100), "f4")
+    with open(weights, "wb") as file:
+        text = json.dumps({"half": {"dtype": "BF16", "shape": [3], "data_offsets": [0, 6]}, "w": {
+            "dtype": "F32", "shape": [30, 100], "data_offsets": [6, 12006]}}).encode()
+        file.write(len(text).to_bytes(8, "little") + text + bytes(6) + wanted.tobytes())
+    with annex.open(weights, tensor="w") as a:
+        claim("a tensor of safetensors", same(a[:], wanted))
+        claim("and again by pickle", same(pickle.loads(pickle.dumps(a))[7:9], wanted[7:9]))
+    refused("no such tensor", errno.ENOENT, "no tensor 'v'", lambda: annex.open(
+        weights, tensor="v"))
+    refused("a type that NumPy lacks", errno.EINVAL, "bfloat16", lambda: annex.open(
+        weights, tensor="half"))
+    refused("a tensor of another file", errno.EINVAL, "safetensors", lambda: annex.open(
+        raw, tensor="w"))
+    refused("a tensor's own type", errno.EINVAL, "its own", lambda: annex.open(
+        weights, tensor="w", dtype="f4"))
     refused("an array's own shape", errno.EINVAL, "its own", lambda: annex.open(
         saved(folder, np.arange(4)), shape=4))
     refused("no files", errno.EINVAL, "no file", lambda: annex.open([]))

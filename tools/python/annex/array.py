@@ -448,7 +448,8 @@ def named_again(library: Arrays, path: Path) -> Path:
 
 
 def open(path: "Union[Path, Sequence[Path]]", *, dtype: Any = None,
-         shape: Optional[Shape] = None, offset: int = 0, mode: str = "r",
+         shape: Optional[Shape] = None, offset: int = 0, tensor: Optional[str] = None,
+         mode: str = "r",
          cache: "Union[int, str]" = "256M", line: "Union[int, str]" = 4096,
          timeout: float = 30.0) -> Array:
     """Open an array on storage, of which rows are read when they are used.
@@ -466,6 +467,7 @@ def open(path: "Union[Path, Sequence[Path]]", *, dtype: Any = None,
     @dtype: type of an element, if there is no .npy header.
     @shape: likewise. (-1, 100), and -1 without @shape: as many rows as there are.
     @offset: likewise, bytes before the first row.
+    @tensor: name of a tensor in a file of safetensors, whose rows these are.
     @mode: "r", or "r+" to write rows, too. Any number of programs may read a file; one that writes
     it has it to itself, and others are refused meanwhile (EBUSY).
     @cache: most bytes of rows in memory, for all files together. An array takes no more than it
@@ -488,7 +490,7 @@ def open(path: "Union[Path, Sequence[Path]]", *, dtype: Any = None,
                       max(1, int(timeout * 1000)))
     if options.line < 512 or options.line & (options.line - 1) or options.line > 1 << 20:
         raise Error(errno.EINVAL, f"open: line {line} is no power of two from 512 to 1M")
-    source = Opener(library, dtype, shape, offset, options.write).source(paths)
+    source = Opener(library, dtype, shape, offset, tensor, options.write).source(paths)
     return Array({"path": [named_again(library, one) for one in paths], "dtype": dtype,
-                  "shape": shape, "offset": offset, "mode": mode, "cache": cache, "line": line,
-                  "timeout": timeout}, library, source, options)
+                  "shape": shape, "offset": offset, "tensor": tensor, "mode": mode,
+                  "cache": cache, "line": line, "timeout": timeout}, library, source, options)

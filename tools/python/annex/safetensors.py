@@ -28,7 +28,7 @@ MEMBERS = {"dtype", "shape", "data_offsets"}
 
 
 def wrong(path: str, words: str) -> Error:
-    return Error(errno.EINVAL, f"load: {path}: {words}")
+    return Error(errno.EINVAL, f"{path}: {words}")
 
 
 def shown(name: str) -> str:
@@ -86,7 +86,7 @@ class File:
         try:
             self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
-            raise Error(error.errno, f"load: {path}: {error.strerror}") from None
+            raise Error(error.errno, f"{path}: {error.strerror}") from None
         try:
             self.entries = self.read_header()
         except BaseException:
@@ -153,9 +153,9 @@ class File:
             try:
                 got = os.preadv(self.fd, [memory[done:done + PIECE]], start + done)
             except OSError as error:
-                raise Error(error.errno, f"load: {self.path}: {what}: {error.strerror}") from None
+                raise Error(error.errno, f"{self.path}: {what}: {error.strerror}") from None
             if not got:
-                raise Error(errno.EIO, f"load: {self.path}: {what}: the file has become shorter")
+                raise Error(errno.EIO, f"{self.path}: {what}: the file has become shorter")
             first = (start + done) // PAGE * PAGE
             os.posix_fadvise(self.fd, first, start + done + got - first, os.POSIX_FADV_DONTNEED)
             done += got
@@ -167,7 +167,7 @@ def files_of_index(path: str) -> list[str]:
         with open(path, "rb") as file:
             text = file.read(LONGEST + 1)
     except OSError as error:
-        raise Error(error.errno, f"load: {path}: {error.strerror}") from None
+        raise Error(error.errno, f"{path}: {error.strerror}") from None
     if len(text) > LONGEST:
         raise wrong(path, f"it has more than {LONGEST} bytes")
     told = parse(path, text).get("weight_map")
@@ -191,5 +191,5 @@ def files_of(path: str) -> list[str]:
         return files_of_index(index)
     found = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
     if not found:
-        raise Error(errno.ENOENT, f"load: {path}: no *.safetensors in this folder")
+        raise Error(errno.ENOENT, f"{path}: no *.safetensors in this folder")
     return [os.path.join(path, name) for name in found]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Names of stored arrays: files with and without a header, and URIs of devices."""
+import contextlib
 import errno
 import math
 import operator
@@ -11,6 +12,7 @@ import numpy as np
 
 from .calls import Arrays
 from .library import Error
+from .safetensors import File, shown
 
 Path = Union[str, "os.PathLike[str]"]
 Shape = Union[int, Sequence[int]]
@@ -95,6 +97,22 @@ def read_header(path: str) -> Tuple["np.dtype[Any]", Tuple[int, ...], int]:
     return mapped.dtype, mapped.shape, mapped.offset
 
 
+def find_tensor(path: str, tensor: str) -> Tuple["np.dtype[Any]", Tuple[int, ...], int]:
+    """The same of a tensor in a file of safetensors."""
+    with contextlib.closing(File(path)) as file:
+        for entry in file.entries:
+            if entry.name == tensor:
+                try:
+                    return np.dtype(entry.dtype), tuple(entry.shape), entry.start
+                except TypeError:
+                    raise refuse(path, f"tensor {shown(tensor)} is {entry.dtype}, which NumPy does "
+                                 "not have: give dtype=, shape= and offset="
+                                 f"{entry.start}") from None
+        names = ", ".join(shown(entry.name) for entry in file.entries[:3])
+        raise refuse(path, f"no tensor {shown(tensor)} among its {len(file.entries)}: {names}...",
+                     errno.ENOENT)
+
+
 def whole_shape(shape: Shape) -> Tuple[int, ...]:
     try:
         return (operator.index(shape),)  # type: ignore[arg-type]
@@ -115,8 +133,9 @@ class Opener:
     """Options of annex.open() that say how bytes without a header are read."""
 
     def __init__(self, library: Arrays, dtype: Any, shape: Optional[Shape], offset: int,
-                 write: bool) -> None:
+                 tensor: Optional[str], write: bool) -> None:
         self.library, self.offset, self.write = library, operator.index(offset), write
+        self.tensor = tensor
         self.dtype = None if dtype is None else np.dtype(dtype)
         self.shape = None if shape is None else whole_shape(shape)
         if self.dtype is not None and self.dtype.hasobject:
@@ -133,12 +152,14 @@ class Opener:
         address = str(path) if uri else uri_of(path)
         if not self.write and self.library.scheme_of(address) not in CLAIM_FREE:
             address = with_parameter(address, "readonly", "1")
-        if self.dtype is None:
-            if file is None or not has_header(file):
-                raise refuse(name, "no .npy file: give dtype= and shape=")
-            if self.shape is not None or self.offset:
-                raise refuse(name, "a .npy file has its own shape and offset")
-            dtype, shape, offset = read_header(file)
+        if self.dtype is None or self.tensor is not None:
+            if file is None or (self.tensor is None and not has_header(file)):
+                raise refuse(name, "no .npy file: give dtype= and shape=, or tensor= of a file of "
+                             "safetensors")
+            if self.dtype is not None or self.shape is not None or self.offset:
+                raise refuse(name, "its own header has the type, the shape and the offset")
+            dtype, shape, offset = read_header(file) if self.tensor is None else \
+                find_tensor(file, self.tensor)
             if not shape:
                 raise refuse(name, "an array without dimensions has no rows")
             return dtype, shape[1:], Part(name, address, offset, shape[0])
