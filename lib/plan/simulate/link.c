@@ -165,6 +165,12 @@ struct share {
 	double takes[PASSES];
 };
 
+/* fmin() is a call. */
+static inline double lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static double fair(const struct pipe *p)
 {
 	return p->users ? p->rate / p->taken : INFINITY;
@@ -183,7 +189,7 @@ static double least_fair(const struct share *sh)
 	double level = INFINITY;
 
 	for (unsigned int i = 0; i < PASSES; i++)
-		level = fmin(level, fair(sh->pipes[i]));
+		level = lesser(level, fair(sh->pipes[i]));
 	return level;
 }
 
@@ -206,7 +212,7 @@ static void water(struct share *shares, unsigned int n, struct pipe *pipes, unsi
 		double level = INFINITY;
 
 		for (unsigned int i = 0; i < n_pipes; i++)
-			level = fmin(level, fair(&pipes[i]));
+			level = lesser(level, fair(&pipes[i]));
 		for (unsigned int i = 0; i < n; i++) {
 			struct share *sh = &shares[i];
 
@@ -279,8 +285,20 @@ static void share_links(struct sim *s)
 	water(shares, n, pipes, 3 * s->tiers + 2 * s->n);
 }
 
+/* Whether a chunk is under way, which was not when rates were shared, or the other way round. */
+static bool changed(struct sim_flow *f)
+{
+	bool before = f->shares;
+
+	f->shares = f->current;
+	return f->shares != before;
+}
+
 void sim_links_start(struct sim *s)
 {
+	/* Garbage collection stops an SSD's writes for a time. */
+	bool anew = s->sys->ssd_bytes;
+
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct sim_gpu *g = &s->gpus[i];
 
@@ -289,17 +307,20 @@ void sim_links_start(struct sim *s)
 		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers; t++) {
 			start_in(g, &g->in[t]);
 			start_out(g, &g->out[t], t);
+			anew = changed(&g->in[t]) || anew;
+			anew = changed(&g->out[t]) || anew;
 		}
 	}
-	share_links(s);
+	if (anew)
+		share_links(s);
 }
 
 static void soonest(const struct sim_flow *f, double now, double *ns)
 {
 	if (f->current)
-		*ns = fmin(*ns, f->left / f->rate * 1e9);
+		*ns = lesser(*ns, f->left / f->rate * 1e9);
 	if (f->landing)
-		*ns = fmin(*ns, fmax(f->landing->lands - now, 0));
+		*ns = lesser(*ns, fmax(f->landing->lands - now, 0));
 }
 
 double sim_links_next(const struct sim *s)
@@ -312,7 +333,7 @@ double sim_links_next(const struct sim *s)
 			soonest(&s->gpus[i].in[t], s->now, &ns);
 			soonest(&s->gpus[i].out[t], s->now, &ns);
 			if (s->busy[t] > s->now && s->gpus[i].out[t].current)
-				ns = fmin(ns, s->busy[t] - s->now);
+				ns = lesser(ns, s->busy[t] - s->now);
 		}
 	}
 	return ns;

@@ -55,6 +55,7 @@ struct sim_flow {
 	struct sim_request *landing, *landing_tail;
 	double left; /* bytes of the chunk under way */
 	double rate;
+	bool shares; /* @rate is for a chunk under way */
 };
 
 struct sim_tensor {
