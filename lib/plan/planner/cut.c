@@ -61,41 +61,46 @@ static uint32_t longer(const struct epoch *e, uint32_t to_end)
 	return !e->always && to_end > e->until ? to_end - e->until : 0;
 }
 
-/*
- * Jobs are hastened as they are: what that comes to for @bytes, or how much of it needs room that
- * it does not have.
- */
+/* Jobs are hastened as they are: their bytes, until @bytes are there. */
 static uint64_t hastened(const struct annex_pass *p, const struct epoch *e, uint32_t window,
-			 uint64_t bytes, bool need_room)
+			 uint64_t bytes)
 {
-	uint64_t sum = 0, room = 0;
+	uint64_t sum = 0;
+
+	for (uint32_t i = e->jobs; i != NONE && sum < bytes; i = p->jobs[i].sibling)
+		if (p->jobs[i].window > window)
+			sum += p->jobs[i].bytes;
+	return sum;
+}
+
+/* Whether they have room below from then on. */
+static bool room_for_sooner(const struct annex_pass *p, const struct epoch *e, uint32_t window,
+			    uint64_t bytes)
+{
+	uint64_t sum = 0, all = hastened(p, e, window, bytes);
 
 	for (uint32_t i = e->jobs; i != NONE && sum < bytes; i = p->jobs[i].sibling) {
-		if (p->jobs[i].window <= window)
+		const struct job *j = &p->jobs[i];
+
+		if (j->window <= window)
 			continue;
-		sum += p->jobs[i].bytes;
-		room += p->jobs[i].reserved ? 0 : p->jobs[i].bytes;
+		sum += j->bytes;
+		if (!span_fits(&p->fill[j->below], (j->release + window) % p->n,
+			       limit(p, j->window - window), p->room[j->below] - (int64_t)all))
+			return false;
 	}
-	return need_room ? room : sum;
+	return true;
 }
 
-static bool room_for_sooner(const struct annex_pass *p, const struct epoch *e, uint64_t bytes)
-{
-	const struct span *fill = &p->fill[e->below];
-
-	return !bytes ||
-	       span_fits(fill, e->written, limit(p, e->until), p->room[e->below] - (int64_t)bytes);
-}
-
-static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t end,
-		     const struct copies *c, unsigned int below)
+static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t window,
+		     uint32_t end, const struct copies *c, unsigned int below)
 {
 	const struct span *fill = &p->fill[below];
 	uint32_t gap = longer(e, end);
 
-	if (c->fresh &&
-	    !span_fits(fill, e->always ? 0 : e->written, e->always ? p->n : limit(p, end),
-		       p->room[below] - (int64_t)c->fresh))
+	if (c->fresh && !span_fits(fill, e->always ? 0 : (e->written + window) % p->n,
+				   e->always ? p->n : limit(p, end - window),
+				   p->room[below] - (int64_t)c->fresh))
 		return false;
 	for (unsigned int b = 0; b < BELOWS && gap; b++)
 		if (e->at[b] && !span_fits(&p->fill[b], (e->written + e->until) % p->n,
@@ -134,8 +139,8 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 	uint32_t len = away(p, period, drop), window = annex_around(p, e->written, drop);
 	struct copies c = find_copies(p, period, window, bytes);
 
-	if (!has_room(p, e, window + len + 1, &c, below) ||
-	    !room_for_sooner(p, e, hastened(p, e, window, c.soon, true)))
+	if (!has_room(p, e, window, window + len + 1, &c, below) ||
+	    !room_for_sooner(p, e, window, c.soon))
 		return false;
 	*price = (struct annex_price){.writes = e->always ? 0 : c.fresh + c.soon,
 				      .in = INFINITY,
@@ -178,7 +183,7 @@ static void hasten(struct annex_pass *p, struct epoch *e, uint32_t window, uint6
 }
 
 static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, uint32_t drop,
-			uint32_t len, unsigned int below, uint64_t bytes, bool open)
+			uint32_t len, unsigned int below, uint64_t bytes)
 {
 	uint32_t window = annex_around(p, e->written, drop), job;
 	struct job j = {.period = period,
@@ -187,8 +192,7 @@ static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 			.bytes = bytes,
 			.sibling = e->jobs,
 			.dir = LINK_OUT,
-			.below = (uint8_t)below,
-			.reserved = open};
+			.below = (uint8_t)below};
 
 	if (!e->copied)
 		e->below = (uint8_t)below;
@@ -201,8 +205,6 @@ static void make_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 	 * From the cut on it is below, and still when kernels that wait for it are about to start;
 	 * how much of it before, its slices say.
 	 */
-	if (open)
-		span_add(&p->fill[below], e->written, window, (int64_t)bytes);
 	span_add(&p->fill[below], drop, limit(p, len + 1), (int64_t)bytes);
 	job = annex_new_job(p, &j);
 	if (job != NONE)
@@ -245,7 +247,7 @@ static void keep_copies(struct annex_pass *p, uint32_t period, struct epoch *e, 
 }
 
 void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
-	       unsigned int below, bool open)
+	       unsigned int below)
 {
 	struct idle *idle = &p->idle[period];
 	struct epoch *e = &p->epochs[idle->epoch];
@@ -261,7 +263,7 @@ void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t by
 		hasten(p, e, window, c.soon);
 	keep_copies(p, period, e, window, window + len + 1);
 	if (c.fresh)
-		make_copies(p, period, e, drop, len, below, c.fresh, open);
+		make_copies(p, period, e, drop, len, below, c.fresh);
 	if (idle->out + bytes > e->copied)
 		e->copied = idle->out + bytes;
 	idle->out += bytes;
@@ -283,7 +285,7 @@ uint32_t annex_later_cut(const struct annex_pass *p, uint32_t period, uint32_t d
 static uint64_t copies_sooner(const struct annex_pass *p, const struct epoch *e, uint32_t window,
 			      uint64_t bytes)
 {
-	return least(hastened(p, e, window, bytes, false), bytes);
+	return least(hastened(p, e, window, bytes), bytes);
 }
 
 bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
@@ -301,7 +303,7 @@ bool annex_price_sooner(const struct annex_pass *p, uint32_t cut, uint32_t drop,
 		return true;
 	price->out = annex_link_free(p, LINK_OUT, e->below, e->written, window);
 	price->late = fmax((double)price->writes - price->out, 0);
-	return room_for_sooner(p, e, hastened(p, e, window, price->writes, true));
+	return room_for_sooner(p, e, window, price->writes);
 }
 
 void annex_cut_sooner(struct annex_pass *p, uint32_t cut, uint32_t drop)

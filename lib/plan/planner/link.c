@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "planner.h"
 
 int link_init(struct link *l, uint32_t n, const double *ns, double rate)
@@ -139,6 +140,56 @@ static uint32_t first_with(const struct link *l, uint32_t n, double bytes)
 		bytes -= l->sum[slot];
 	}
 	return slot;
+}
+
+/* The same from @slot on, up to the end of the iteration. */
+static uint32_t full_to(struct link *l, uint32_t n, uint32_t slot, double crumb)
+{
+	uint32_t end = slot;
+
+	if (!l->free)
+		return 0;
+	while (end < n && l->free[end] < crumb)
+		end += l->skip[end] ? l->skip[end] : 1;
+	for (uint32_t at = slot; at < end;) {
+		uint32_t past = l->skip[at] ? l->skip[at] : 1;
+
+		l->skip[at] = end - at;
+		at += past;
+	}
+	return end - slot;
+}
+
+uint32_t annex_skip_ahead(struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t slot,
+			  uint32_t most)
+{
+	double each = takes(p, dir, below);
+	uint32_t ahead = 0;
+
+	while (ahead < most) {
+		uint32_t at = (slot + ahead) % p->n;
+		uint32_t full = full_to(&p->pcie[dir], p->n, at, p->crumb);
+
+		if (!full)
+			full = full_to(&p->below[dir][below], p->n, at, p->crumb);
+		/* The walks over the other direction go back. */
+		if (!full && each > 0)
+			full = p->time.free[at] < p->crumb * each;
+		if (!full)
+			return ahead;
+		ahead += full;
+	}
+	return most;
+}
+
+void annex_turn(struct annex_pass *p, unsigned int dir)
+{
+	for (unsigned int b = 0; b <= BELOWS; b++) {
+		struct link *l = b < BELOWS ? &p->below[dir][b] : &p->pcie[dir];
+
+		if (l->free)
+			memset(l->skip, 0, (size_t)p->n * sizeof(*l->skip));
+	}
 }
 
 /* Slots before @to, up to @len, whose room is at least @bytes; @len when there is not so much. */

@@ -7,7 +7,7 @@
  * as they can. A cut is judged by how long it relieves memory that is too full, and by whether
  * anything must be written for it (select.c). A tensor that has a valid copy below leaves for free;
  * the write that makes the copy may lie anywhere between the last kernel that wrote the tensor and
- * the moment it leaves (cut.c). Links are counted in slots, one a kernel (link.c). When all fits,
+ * the moment it leaves (cut.c): as early as links allow while cuts are chosen, then as late. Links are counted in slots, one a kernel (link.c). When all fits,
  * transfers are pulled into idle slots before theirs, in the order in which they are due, so that
  * late kernels find them done (pull.c).
  *
@@ -49,8 +49,7 @@ struct slice {
 
 /*
  * struct job - A transfer of bytes of a period: in slots @release to @release + @window, around the
- * clock. Bytes that do not fit there are late. Jobs that write copies of one epoch are siblings;
- * one that is @reserved has room below from its release on, whenever it is done.
+ * clock. Bytes that do not fit there are late. Jobs that write copies of one epoch are siblings.
  */
 struct job {
 	uint64_t bytes;
@@ -58,7 +57,6 @@ struct job {
 	uint32_t release, window;
 	uint32_t slices, sibling;
 	uint8_t dir, below;
-	bool reserved;
 };
 
 /* struct cut - Bytes of a period that leave at the start of kernel @drop, if needed to @below. */
@@ -136,6 +134,7 @@ struct annex_pass {
 	double *when;               /* nanoseconds before each slot; n + 1 */
 	double rate[LINKS][BELOWS]; /* bytes a second, with all of the link */
 	double crumb;               /* smaller pieces of a transfer are not worth a step */
+	bool settled;               /* annex_settle() is done: writes fill memory below */
 	int err;
 };
 
@@ -153,6 +152,10 @@ double annex_free_at(const struct annex_pass *p, unsigned int dir, unsigned int 
 /* How many slots, from @slot back, are full; at most @most are looked at, and @most + 1 is all. */
 uint32_t annex_skip(struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t slot,
 		    uint32_t most);
+/* The same from @slot on, for @most slots. A direction is walked one way until annex_turn(). */
+uint32_t annex_skip_ahead(struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t slot,
+			  uint32_t most);
+void annex_turn(struct annex_pass *p, unsigned int dir);
 /* How many slots before @to, at most @len, take @bytes. */
 uint32_t annex_reach(const struct annex_pass *p, unsigned int dir, unsigned int below, uint32_t to,
 		     uint32_t len, double bytes);
@@ -172,6 +175,12 @@ uint32_t annex_new_slice(struct annex_pass *p, uint32_t job, uint32_t slot, uint
 uint32_t annex_new_job(struct annex_pass *p, const struct job *job);
 /* A job that writes is done earlier: @window slots after its release. */
 void annex_hasten_job(struct annex_pass *p, uint32_t job, uint32_t window);
+/*
+ * Writes lie as early as links allow while cuts are chosen, from kernel @start on. Now they are laid
+ * as late as links allow, those released last first, which fills memory below no longer than
+ * needed.
+ */
+void annex_settle(struct annex_pass *p, uint32_t start);
 /* A slice arrives @later slots later: that long it does not press. */
 void annex_defer(struct annex_pass *p, uint32_t slice, uint32_t later);
 
@@ -192,10 +201,8 @@ struct annex_price {
 /* Whether @bytes of a period can leave at @drop to a tier, and at what price. */
 bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
 		 unsigned int below, struct annex_price *price);
-/* Cut out a period. With @open it began before the walk did, and the cut may be wanted sooner at
- * its end. */
 void annex_cut(struct annex_pass *p, uint32_t period, uint32_t drop, uint64_t bytes,
-	       unsigned int below, bool open);
+	       unsigned int below);
 /*
  * A cut that could be made sooner: one whose period is open at @drop already, but that leaves only
  * in the next iteration; NONE if there is none. annex_price_sooner() and annex_cut_sooner() take

@@ -57,8 +57,6 @@ static uint32_t absolute(const struct annex_pass *p, const struct job *j, uint32
 /* Bytes that may be in memory for slots [@from, @from + @len) in addition. */
 static int64_t room(const struct annex_pass *p, const struct job *j, uint32_t from, uint32_t len)
 {
-	if (j->reserved)
-		return INT64_MAX;
 	if (j->dir == LINK_IN)
 		return (int64_t)p->capacity - span_most(&p->press, from, len);
 	return p->room[j->below] - span_most(&p->fill[j->below], from, len);

@@ -19,11 +19,10 @@
 
 /*
  * struct entry - A period, or a slice since @since, that may leave memory until @end; both in slots
- * from where the walk began. A period is @open if it began before that.
+ * from where the walk began.
  */
 struct entry {
 	uint32_t period, end, since;
-	bool open;
 };
 
 struct heap_of {
@@ -102,7 +101,6 @@ static double relieves(const struct annex_pass *p, uint32_t from, uint32_t len)
 struct choice {
 	uint32_t period, cut;
 	unsigned int below;
-	bool open;
 	double score;
 };
 
@@ -167,7 +165,7 @@ static bool consider(const struct walk_select *w, uint32_t drop, struct entry e,
 		return false;
 	s = score(&price, relieves(p, drop, price.away), (double)bytes);
 	if (s > best->score)
-		*best = (struct choice){e.period, NONE, below, e.open, s};
+		*best = (struct choice){e.period, NONE, below, s};
 	return true;
 }
 
@@ -184,7 +182,7 @@ static bool consider_sooner(const struct walk_select *w, uint32_t drop, uint32_t
 		return false;
 	s = score(&price, relieves(p, drop, price.away), (double)p->cuts[cut].bytes);
 	if (s > best->score)
-		*best = (struct choice){period, cut, 0, false, s};
+		*best = (struct choice){period, cut, 0, s};
 	return true;
 }
 
@@ -226,8 +224,7 @@ static bool cut_one(struct walk_select *w, uint32_t drop, uint64_t need)
 	if (best.cut != NONE)
 		annex_cut_sooner(p, best.cut, drop);
 	else
-		annex_cut(p, best.period, drop, cut_size(p, best.period, need), best.below,
-			  best.open);
+		annex_cut(p, best.period, drop, cut_size(p, best.period, need), best.below);
 	if (++w->since >= w->every) {
 		measure_over(p);
 		w->since = 0;
@@ -235,7 +232,7 @@ static bool cut_one(struct walk_select *w, uint32_t drop, uint64_t need)
 	return true;
 }
 
-static void enter(struct walk_select *w, uint32_t period, uint32_t end, bool open)
+static void enter(struct walk_select *w, uint32_t period, uint32_t end)
 {
 	bool global = w->p->v->trace->tensors[w->p->v->periods[period].tensor].global;
 	bool small = size(w->p, period) < w->p->capacity / SMALL;
@@ -243,8 +240,7 @@ static void enter(struct walk_select *w, uint32_t period, uint32_t end, bool ope
 	push(&w->heap[small    ? SMALL_ONE
 		      : global ? GLOBAL
 			       : LOCAL],
-
-	     (struct entry){period, end, w->at, open});
+	     (struct entry){period, end, w->at});
 }
 
 /* The slice that is due last arrives half as early: it may be late, but memory holds. */
@@ -275,7 +271,7 @@ static void note_early(struct walk_select *w, uint32_t k)
 			p->err = -ENOMEM;
 			return;
 		}
-		push(&w->early, (struct entry){i, w->at + annex_around(p, k, due), w->at, false});
+		push(&w->early, (struct entry){i, w->at + annex_around(p, k, due), w->at});
 	}
 }
 
@@ -339,7 +335,7 @@ static void enter_open(struct walk_select *w)
 		uint32_t since = (w->start + p->n - from) % p->n;
 
 		if (since && since < slots(p, from, to))
-			enter(w, i, slots(p, from, to) - since, true);
+			enter(w, i, slots(p, from, to) - since);
 	}
 }
 
@@ -354,7 +350,7 @@ static void walk(struct walk_select *w, const uint32_t *first)
 		for (uint32_t i = first[k]; i < first[k + 1]; i++) {
 			const struct annex_period *q = &p->v->periods[w->order[i]];
 
-			enter(w, w->order[i], w->at + slots(p, k, q->to % p->n), false);
+			enter(w, w->order[i], w->at + slots(p, k, q->to % p->n));
 		}
 		walk_slot(w);
 	}
@@ -379,6 +375,7 @@ void annex_select(struct annex_pass *p)
 		sort_periods(&w, first);
 		measure_over(p);
 		walk(&w, first);
+		annex_settle(p, w.start);
 	} else {
 		p->err = -ENOMEM;
 	}
