@@ -21,7 +21,7 @@
 #define PERFECT 1.000001 /* times the ideal is as good as it gets */
 #define GOOD 1.0002      /* is not worth more passes */
 #define FAIR 1.02        /* leaves little for others to win */
-#define AGAIN 6          /* passes with measured times */
+#define AGAIN 9          /* passes with measured times */
 #define SETTLES 2        /* times the best, an iteration takes before memories have settled */
 
 struct search {
@@ -116,8 +116,11 @@ static int try_pass(struct search *s, bool far, double lead, bool *better)
 	return err;
 }
 
-/* The next pass uses the simulated times. A kernel's stall is time of the slot before it. */
-static void reckon_with(struct search *s, const struct annex_sim_sample *seen)
+/*
+ * The next pass uses the simulated times, with @part of each stall, since a pass that has time for
+ * all stalls keeps them. A kernel's stall is time of the slot before it.
+ */
+static void reckon_with(struct search *s, const struct annex_sim_sample *seen, double part)
 {
 	const struct annex_trace *t = s->v->trace;
 	uint32_t n = t->n_kernels;
@@ -127,7 +130,7 @@ static void reckon_with(struct search *s, const struct annex_sim_sample *seen)
 		uint64_t ran = t->kernels[(k + 1) % n].ns,
 			 took = seen ? next->end - next->start : 0;
 
-		s->ns[k] = (double)(t->kernels[k].ns + (took > ran ? took - ran : 0));
+		s->ns[k] = (double)t->kernels[k].ns + part * (double)(took > ran ? took - ran : 0);
 	}
 }
 
@@ -178,19 +181,19 @@ static int try_others(struct search *s)
 
 static int search(struct search *s)
 {
-	static const double leads[] = {3.0, 1.2, 1.5, 1.1};
+	static const double leads[] = {3.0, 1.2, 1.5, 1.1}, parts[] = {1.0, 0.8, 0.6};
 	bool better;
 	int err;
 
-	reckon_with(s, NULL);
+	reckon_with(s, NULL, 0);
 	err = try_pass(s, false, leads[0], &better);
 	if (!err && !within(s, GOOD))
 		err = try_pass(s, true, leads[0], &better);
 	if (s->best)
-		reckon_with(s, s->best_samples);
+		reckon_with(s, s->best_samples, parts[0]);
 	for (unsigned int i = 1; i <= AGAIN && s->best && !within(s, GOOD) && !err; i++) {
 		err = try_pass(s, s->far, leads[i % 4], &better);
-		reckon_with(s, better ? s->best_samples : s->samples);
+		reckon_with(s, better ? s->best_samples : s->samples, parts[i % 3]);
 	}
 	if (!err && s->best && !s->sys->strict && !within(s, PERFECT))
 		err = try_unified(s);
