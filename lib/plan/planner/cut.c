@@ -109,13 +109,13 @@ static bool has_room(const struct annex_pass *p, const struct epoch *e, uint32_t
 	return true;
 }
 
-/* Nanoseconds of slots [@from, @from + @len). */
-static double time_of(const struct annex_pass *p, uint32_t from, uint32_t len)
+/* Of sums before each slot: that of slots [@from, @from + @len). */
+static double sum_of(const struct annex_pass *p, const double *before, uint32_t from, uint32_t len)
 {
 	uint32_t end = from + len;
 
-	return end <= p->n ? p->when[end] - p->when[from]
-			   : p->when[p->n] - p->when[from] + p->when[end - p->n];
+	return end <= p->n ? before[end] - before[from]
+			   : before[p->n] - before[from] + before[end - p->n];
 }
 
 static void price_return(const struct annex_pass *p, uint32_t drop, uint32_t len, uint64_t bytes,
@@ -127,7 +127,7 @@ static void price_return(const struct annex_pass *p, uint32_t drop, uint32_t len
 	/* Nothing passes in the slot of the cut itself. */
 	price->in = len > 1 ? annex_link_free(p, LINK_IN, below, (drop + 1) % p->n, len - 1) : 0;
 	price->away = len - reach;
-	price->lead = time_of(p, (drop + price->away) % p->n, reach);
+	price->lead = sum_of(p, p->when, (drop + price->away) % p->n, reach);
 	price->takes = (double)bytes / p->rate[LINK_IN][below] * 1e9;
 	price->late = fmax((double)bytes - price->in, 0);
 }
@@ -152,6 +152,8 @@ bool annex_price(const struct annex_pass *p, uint32_t period, uint32_t drop, uin
 		price->out = annex_link_free(p, LINK_OUT, below, e->written, window);
 		price->late += fmax((double)price->writes - price->out, 0);
 	}
+	if (c.fresh)
+		price->rent = sum_of(p, p->rent[below], drop, e->always ? p->n : limit(p, len + 1));
 	return true;
 }
 

@@ -116,7 +116,7 @@ static uint64_t fill_back(struct annex_pass *p, uint32_t job)
 	return bytes;
 }
 
-/* Bytes without a place are late: they are fetched when they are needed, or written when they leave. */
+/* Bytes without a place are late: fetched when they are needed, or written when they leave. */
 static void place(struct annex_pass *p, uint32_t job)
 {
 	bool early = p->jobs[job].dir == LINK_OUT && !p->settled;

@@ -175,6 +175,18 @@ static int init_links(struct annex_pass *p)
 	return err;
 }
 
+static int init_rents(struct annex_pass *p)
+{
+	for (unsigned int b = 0; b < BELOWS; b++) {
+		p->rent[b] = calloc((size_t)p->n + 1, sizeof(*p->rent[b]));
+		if (!p->rent[b])
+			return -ENOMEM;
+		for (uint32_t k = 0; k < p->n && p->taste.rent; k++)
+			p->rent[b][k + 1] = p->rent[b][k] + p->taste.rent[b][k] * p->ns[k];
+	}
+	return 0;
+}
+
 int annex_pass_init(struct annex_pass *p)
 {
 	const struct annex_vitality *v = p->v;
@@ -203,6 +215,8 @@ int annex_pass_init(struct annex_pass *p)
 	if (!err)
 		err = init_links(p);
 	if (!err)
+		err = init_rents(p);
+	if (!err)
 		err = span_init(&p->press, p->n, live);
 	for (unsigned int b = 0; b < BELOWS && !err; b++)
 		err = span_init(&p->fill[b], p->n, NULL);
@@ -219,8 +233,10 @@ void annex_pass_free(struct annex_pass *p)
 	}
 	link_free(&p->time);
 	span_free(&p->press);
-	for (unsigned int b = 0; b < BELOWS; b++)
+	for (unsigned int b = 0; b < BELOWS; b++) {
 		span_free(&p->fill[b]);
+		free(p->rent[b]);
+	}
 	free(p->idle);
 	free(p->epochs);
 	free(p->alloc);

@@ -7,12 +7,13 @@
  * as they can. A cut is judged by how long it relieves memory that is too full, and by whether
  * anything must be written for it (select.c). A tensor that has a valid copy below leaves for free;
  * the write that makes the copy may lie anywhere between the last kernel that wrote the tensor and
- * the moment it leaves (cut.c): as early as links allow while cuts are chosen, then as late. Links are counted in slots, one a kernel (link.c). When all fits,
- * transfers are pulled into idle slots before theirs, in the order in which they are due, so that
- * late kernels find them done (pull.c).
+ * the moment it leaves (cut.c): as early as links allow while cuts are chosen, then as late
+ * (job.c). Links are counted in slots, one a kernel (link.c). When all fits, transfers are pulled
+ * into idle slots before theirs, in the order in which they are due, so that late kernels find them
+ * done (pull.c).
  *
- * search.c makes a few passes, each with the times that the simulator measured of the plan before,
- * and keeps the best.
+ * search.c makes a few passes, each with the times that the simulator measured of a plan before,
+ * and some with rents of lower tiers that were full. It keeps the best plan.
  */
 #ifndef ANNEX_PLAN_PLANNER_PLANNER_H
 #define ANNEX_PLAN_PLANNER_PLANNER_H
@@ -101,10 +102,13 @@ struct epoch {
  * struct annex_taste - Settings in which passes differ.
  * @far: SSDs are tried before host memory.
  * @lead: a tier is accepted if a fetch from it takes at most @lead times its uncontended time.
+ * @rent: for each nanosecond of a slot, what a byte pays for room in a tier, in transfers: the
+ *	tier that relieves most for its price is taken, whatever the other settings say; NULL: free.
  */
 struct annex_taste {
 	bool far;
 	double lead;
+	double *const *rent;
 };
 
 struct annex_pass {
@@ -130,6 +134,7 @@ struct annex_pass {
 	struct slice *slices;
 	uint32_t n_cuts, n_jobs, n_slices;
 	uint32_t most_cuts, most_jobs, most_slices;
+	double *rent[BELOWS];       /* of a byte, before each slot; n + 1 */
 	double *over;               /* nanoseconds above capacity before each slot; n + 1 */
 	double *when;               /* nanoseconds before each slot; n + 1 */
 	double rate[LINKS][BELOWS]; /* bytes a second, with all of the link */
@@ -176,9 +181,9 @@ uint32_t annex_new_job(struct annex_pass *p, const struct job *job);
 /* A job that writes is done earlier: @window slots after its release. */
 void annex_hasten_job(struct annex_pass *p, uint32_t job, uint32_t window);
 /*
- * Writes lie as early as links allow while cuts are chosen, from kernel @start on. Now they are laid
- * as late as links allow, those released last first, which fills memory below no longer than
- * needed.
+ * Writes lie as early as links allow while cuts are chosen, from kernel @start on. Place them again
+ * as late as links allow, in falling order of their releases: copies then fill memory below no
+ * longer than needed.
  */
 void annex_settle(struct annex_pass *p, uint32_t start);
 /* A slice arrives @later slots later: that long it does not press. */
@@ -187,13 +192,13 @@ void annex_defer(struct annex_pass *p, uint32_t slice, uint32_t later);
 /* cut.c */
 
 /*
- * Costs of a cut: bytes to write, bytes that would be late, what the links have left for it,
- * and for how many slots the bytes are away until they begin to return.
+ * Costs of a cut: bytes to write, bytes that would be late, what the links have left for it, the
+ * rent of a byte, and for how many slots the bytes are away until they begin to return.
  */
 struct annex_price {
 	uint64_t writes;
 	double late;
-	double in, out;
+	double in, out, rent;
 	uint32_t away;
 	double lead, takes; /* nanoseconds until all are back; if nothing else passed */
 };

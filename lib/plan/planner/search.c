@@ -4,9 +4,9 @@
  *
  * The first passes reckon with kernels that never wait, and differ in taste. Where the links cannot
  * keep up, kernels do wait, and a transfer has more time than was reckoned: further passes take the
- * times that the simulator measured of the best. A plan of G10's stands beside imperfect plans, so
- * that none is slower than that, and a plan of each other baseline beside plans that are far from
- * the ideal.
+ * times that the simulator measured of the best. Half of them, and more where that is better,
+ * choose tiers by rents. A plan of G10's stands beside imperfect plans, so that none is slower than
+ * that, and a plan of each other baseline beside plans that are far from the ideal.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <annex/simulate.h>
+#include "core/least.h"
 #include "planner.h"
 #include "plan/trace/ends.h"
 #include "plan/policy/policy.h"
@@ -21,8 +22,14 @@
 #define PERFECT 1.000001 /* times the ideal is as good as it gets */
 #define GOOD 1.0002      /* is not worth more passes */
 #define FAIR 1.02        /* leaves little for others to win */
-#define AGAIN 9          /* passes with measured times */
-#define SETTLES 2        /* times the best, an iteration takes before memories have settled */
+#define AGAIN 12         /* passes with measured times */
+#define FEWER 6          /* of them, at least, where many kernels make passes long */
+#define SLOTS 20000      /* in all of them, if these are more */
+#define BOTH 6           /* of them alternate between rents and none; the others do as the best */
+#define FULL 0.97        /* of a tier is taken: its rent rises */
+#define RISES 0.5        /* in transfers, for a byte that stays for an iteration */
+#define FALLS 0.9        /* factor of all rents in each pass */
+#define SETTLES 1.25     /* times the best, an iteration takes before memories have settled */
 
 struct search {
 	const struct annex_vitality *given; /* other policies plan for it */
@@ -34,14 +41,33 @@ struct search {
 	struct annex_plan *best;
 	double ideal, best_s;
 	unsigned int together; /* GPUs that do the same when a plan is judged */
-	bool far;              /* the taste of the best */
+	double *rent[BELOWS];  /* of a byte in lower tiers, for each nanosecond of a slot */
+	bool far;              /* the taste of the best without rents */
+	bool rents;            /* the best has them */
 };
 
-static int one_pass(const struct search *s, bool far, double lead, struct annex_plan **plan)
+/*
+ * Rents rise in slots in which a tier was full, and fall in all others, until tensors with long
+ * inactive periods leave a tier to tensors with short ones.
+ */
+static void raise_rents(struct search *s, const struct annex_pass *p)
+{
+	for (unsigned int b = 0; b < BELOWS; b++) {
+		for (uint32_t k = 0; k < p->n; k++) {
+			double *rent = &s->rent[b][k];
+
+			*rent *= FALLS;
+			if ((double)span_at(&p->fill[b], k) > FULL * (double)p->room[b])
+				*rent += RISES / p->when[p->n];
+		}
+	}
+}
+
+static int one_pass(struct search *s, struct annex_taste taste, struct annex_plan **plan)
 {
 	struct annex_pass p = {.v = s->v,
 			       .sys = &s->alone,
-			       .taste = {far, lead},
+			       .taste = taste,
 			       .n = s->v->trace->n_kernels,
 			       .ns = s->ns,
 			       .capacity = s->sys->gpu};
@@ -54,6 +80,8 @@ static int one_pass(const struct search *s, bool far, double lead, struct annex_
 		annex_select(&p);
 		err = p.err;
 	}
+	if (!err && taste.rent)
+		raise_rents(s, &p);
 	if (!err) {
 		annex_pull(&p);
 		err = p.err;
@@ -104,15 +132,17 @@ static int judge(struct search *s, struct annex_plan *plan, double limit, bool *
 	return 0;
 }
 
-static int try_pass(struct search *s, bool far, double lead, bool *better)
+static int try_pass(struct search *s, struct annex_taste taste, bool *better)
 {
 	struct annex_plan *plan;
-	int err = one_pass(s, far, lead, &plan);
+	int err = one_pass(s, taste, &plan);
 
 	if (!err)
 		err = judge(s, plan, 0, better);
-	if (!err && *better)
-		s->far = far;
+	if (!err && *better) {
+		s->rents = taste.rent;
+		s->far = taste.rent ? s->far : taste.far;
+	}
 	return err;
 }
 
@@ -182,18 +212,24 @@ static int try_others(struct search *s)
 static int search(struct search *s)
 {
 	static const double leads[] = {3.0, 1.2, 1.5, 1.1}, parts[] = {1.0, 0.8, 0.6};
+	uint64_t again = least(AGAIN, SLOTS / s->v->trace->n_kernels);
 	bool better;
 	int err;
 
+	again = again < FEWER ? FEWER : again;
 	reckon_with(s, NULL, 0);
-	err = try_pass(s, false, leads[0], &better);
+	err = try_pass(s, (struct annex_taste){false, leads[0], NULL}, &better);
 	if (!err && !within(s, GOOD))
-		err = try_pass(s, true, leads[0], &better);
+		err = try_pass(s, (struct annex_taste){true, leads[0], NULL}, &better);
 	if (s->best)
 		reckon_with(s, s->best_samples, parts[0]);
-	for (unsigned int i = 1; i <= AGAIN && s->best && !within(s, GOOD) && !err; i++) {
-		err = try_pass(s, s->far, leads[i % 4], &better);
-		reckon_with(s, better ? s->best_samples : s->samples, parts[i % 3]);
+	for (unsigned int i = 1; i <= again && s->best && !within(s, GOOD) && !err; i++) {
+		struct annex_taste taste = {s->far, leads[i % 4], NULL};
+
+		if (i <= BOTH ? i % 2 : s->rents)
+			taste = (struct annex_taste){false, 0, s->rent};
+		err = try_pass(s, taste, &better);
+		reckon_with(s, better || taste.rent ? s->best_samples : s->samples, parts[i % 3]);
 	}
 	if (!err && s->best && !s->sys->strict && !within(s, PERFECT))
 		err = try_unified(s);
@@ -233,13 +269,18 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 	struct search s = {.given = v, .sys = sys, .alone = share(sys)};
 	uint32_t n = v->trace->n_kernels;
 	int err = -ENOMEM;
+	bool rents = true;
 
 	s.ideal = (double)v->start[n] * 1e-9;
 	s.ns = calloc(n, sizeof(*s.ns));
 	s.samples = calloc(n, sizeof(*s.samples));
 	s.best_samples = calloc(n, sizeof(*s.best_samples));
+	for (unsigned int b = 0; b < BELOWS; b++) {
+		s.rent[b] = calloc(n, sizeof(*s.rent[b]));
+		rents = rents && s.rent[b];
+	}
 	s.together = sys->gpus;
-	if (s.ns && s.samples && s.best_samples)
+	if (s.ns && s.samples && s.best_samples && rents)
 		err = annex_vitality_with_ends(v->trace, &s.v);
 	if (!err)
 		err = search(&s);
@@ -252,6 +293,8 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 	free(s.ns);
 	free(s.samples);
 	free(s.best_samples);
+	for (unsigned int b = 0; b < BELOWS; b++)
+		free(s.rent[b]);
 	if (!err && !s.best)
 		err = -ENOSPC;
 	if (err) {

@@ -104,39 +104,45 @@ struct choice {
 	double score;
 };
 
-/* A late cut is worse than any that is not; among late ones, a cut without a write is better. */
+/* Relief for its price, in transfers of all bytes; a late cut is worse than any that is not. */
 static double score(const struct annex_price *price, double relief, double bytes)
 {
 	if (price->late > 0)
 		return -price->late / bytes;
-	return price->writes ? relief : 2 * relief;
+	return relief / ((price->writes ? 2 : 1) + price->rent);
 }
 
 /*
- * The tier for a period: the first, in the order of the pass's taste, from which it returns nearly
- * as fast as if nothing else did; or that from which it is the least late, and then the fastest.
+ * The tier for a period, and its score: the first, in the order of the pass's taste, from which it
+ * returns nearly as fast as if nothing else did; or that from which it is the least late, and then
+ * the fastest. Where tiers have a rent, that with the best score.
  */
 static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t period, uint64_t bytes,
-		      unsigned int *below, struct annex_price *price)
+		      unsigned int *below, double *best)
 {
 	static const unsigned int near[BELOWS] = {BELOW_HOST, BELOW_CXL, BELOW_SSD};
 	static const unsigned int far[BELOWS] = {BELOW_SSD, BELOW_CXL, BELOW_HOST};
 	const struct annex_pass *p = w->p;
+	struct annex_price price = {0};
 	bool found = false;
 
 	for (unsigned int i = 0; i < BELOWS; i++) {
 		unsigned int b = p->taste.far ? far[i] : near[i];
 		struct annex_price next;
+		double s;
 
 		if (!p->room[b] || !annex_price(p, period, drop, bytes, b, &next))
 			continue;
-		if (found && (next.late > price->late ||
-			      (next.late >= price->late && next.lead >= price->lead)))
+		s = score(&next, relieves(p, drop, next.away), (double)bytes);
+		if (found && (p->taste.rent ? s <= *best
+					    : next.late > price.late || (next.late >= price.late &&
+									 next.lead >= price.lead)))
 			continue;
 		found = true;
 		*below = b;
-		*price = next;
-		if (next.late <= 0 && next.lead <= p->taste.lead * next.takes)
+		*best = s;
+		price = next;
+		if (!p->taste.rent && next.late <= 0 && next.lead <= p->taste.lead * next.takes)
 			break;
 	}
 	return found;
@@ -157,13 +163,11 @@ static bool consider(const struct walk_select *w, uint32_t drop, struct entry e,
 {
 	const struct annex_pass *p = w->p;
 	uint64_t bytes = cut_size(p, e.period, need);
-	struct annex_price price;
 	unsigned int below;
 	double s;
 
-	if (!find_tier(w, drop, e.period, bytes, &below, &price))
+	if (!find_tier(w, drop, e.period, bytes, &below, &s))
 		return false;
-	s = score(&price, relieves(p, drop, price.away), (double)bytes);
 	if (s > best->score)
 		*best = (struct choice){e.period, NONE, below, s};
 	return true;

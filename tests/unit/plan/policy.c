@@ -417,7 +417,81 @@ static void tensors_that_die_late(void)
 	annex_trace_free(t);
 }
 
+/* Seconds of annex's plan on a machine. */
+static double annex_takes(const struct annex_vitality *v, const struct annex_system *sys)
+{
+	struct annex_sim_result r;
+	struct annex_plan *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_plan_make(policy("annex"), v, sys, &p), 0);
+	CU_ASSERT_EQUAL(annex_simulate(&(struct annex_sim_job){v->trace, p}, 1, sys, NULL, &r), 0);
+	annex_plan_free(p);
+	return r.iteration;
+}
+
+/*
+ * Weights are written in the backward pass, where the link is idle, and leave in the forward pass,
+ * where activations need all of it.
+ */
+static void weights_are_copied_early(void)
+{
+	struct annex_trace *t = trace_from("A:30g B:30g C:30g D:30g E:30g F:30g "
+					   "G:40 H:40 I:40 J:40 K:40 L:40",
+					   "30:A>G 30:BG>H 30:CH>I 30:DI>J 30:EJ>K 30:FK>L "
+					   "80:FL>F 80:EK>E 80:DJ>D 80:CI>C 80:BH>B 80:AG>A");
+	struct annex_vitality *v;
+	struct annex_system sys;
+
+	round_system(&sys);
+	sys.gpu = 200 * MIB;
+	sys.strict = true;
+	CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+	CU_ASSERT(annex_takes(v, &sys) < 0.661);
+	annex_vitality_destroy(v);
+	annex_trace_free(t);
+}
+
+/* Bit 0 of @i: a larger GPU; bit 1: more host memory; bit 2: a faster SSD. */
+static struct annex_system machine_of(unsigned int i)
+{
+	struct annex_system sys;
+
+	annex_system_init(&sys);
+	sys.gpu = (i & 1 ? 14ull : 10ull) << 30;
+	sys.host = (i & 2 ? 32ull : 8ull) << 30;
+	sys.ssd_read = sys.ssd_write = i & 4 ? 6.4e9 : 3.2e9;
+	return sys;
+}
+
+/* A plan for a smaller machine runs on a larger one too: the planner is at most 1 % behind it. */
+static void more_machine_is_not_slower(void)
+{
+	static const struct annex_trace_spec specs[] = {{.model = "bert-base", .batch = 96},
+							{.model = "gpt2", .batch = 8},
+							{.model = "resnet50", .batch = 192}};
+
+	for (unsigned int m = 0; m < sizeof(specs) / sizeof(*specs); m++) {
+		struct annex_vitality *v;
+		struct annex_trace *t;
+		double s[8];
+
+		CU_ASSERT_EQUAL_FATAL(annex_trace_generate(&specs[m], &t), 0);
+		CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+		for (unsigned int i = 0; i < 8; i++) {
+			struct annex_system sys = machine_of(i);
+
+			s[i] = annex_takes(v, &sys);
+			for (unsigned int less = 0; less < i; less++)
+				CU_ASSERT((less & i) != less || s[i] <= s[less] * 1.01);
+		}
+		annex_vitality_destroy(v);
+		annex_trace_free(t);
+	}
+}
+
 UNIT_SUITE(policy, {"random small traces", random_small_traces},
+	   {"weights are copied early", weights_are_copied_early},
+	   {"more machine is not slower", more_machine_is_not_slower},
 	   {"synthetic training", synthetic_training}, {"degenerate traces", degenerate_traces},
 	   {"tensors that die late", tensors_that_die_late},
 	   {"kernels larger than the GPU", kernels_larger_than_the_gpu},
