@@ -276,7 +276,7 @@ static int open_column(struct query *q, unsigned int i, const char *dir,
 	size = column_size(c->type);
 	if (!q->rows && found.rest)
 		return err_set(-EINVAL, "%s: %llu bytes are not whole elements of %llu", c->path,
-			       (ull)(count * size + found.rest), (ull)size);
+			       (ull)count * size + found.rest, (ull)size);
 	if (!q->rows)
 		q->rows = count;
 	if (!q->rows || count < q->rows)
