@@ -181,6 +181,74 @@ def check_inference():
     claim("inference leaves nothing", closed(it))
 
 
+def in_backward(parameters, work):
+    """Call work(parameter) in backward, when its gradient is whole. Return: what to keep."""
+    nodes = [(p, p.expand_as(p).grad_fn.next_functions[0][0]) for p in parameters]
+    for p, node in nodes:
+        node.register_hook(lambda *_, p=p: work(p))
+    return nodes
+
+
+def trained_in_backward(make, around, iterations, by_hand=False):
+    """Losses, parameters and figures. @make: what backward does with a parameter."""
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(6)])
+    x, losses, stats = torch.randn(64, 256), [], None
+    kept = in_backward(model.parameters(), make(model))
+    with around as it:
+        for _ in range(iterations):
+            loss = (model(x) - x).square().mean()
+            loss.backward()
+            losses.append(loss.detach().clone())
+            if it and by_hand:
+                it.step()
+        x.neg_()
+        stats = it and it.stats()
+    del kept
+    return losses, [p.detach() for p in model.parameters()], stats
+
+
+def optimizers_of(model):
+    optimizers = {p: torch.optim.Adam([p]) for p in model.parameters()}
+
+    def step(p):
+        optimizers[p].step()
+        optimizers[p].zero_grad()
+
+    return step
+
+
+def descent_of(_):
+    def step(p):
+        with torch.no_grad():
+            p.add_(p.grad, alpha=-1e-2)
+        p.grad = None
+
+    return step
+
+
+def check_steps():
+    """Optimizers that step in backward: an iteration lasts until its end, or until it.step(). The
+    first it.step() comes after an iteration that has ended by itself.
+    """
+    for words, make, by_hand, count in (("optimizers", optimizers_of, False, 8),
+                                        ("optimizers, by hand", optimizers_of, True, 9),
+                                        ("a hook", descent_of, True, 8),
+                                        ("a hook alone", descent_of, False, 0)):
+        plain = trained_in_backward(make, contextlib.nullcontext(), 8)
+        losses, values, stats = trained_in_backward(make, whole("1280K"), 8, by_hand)
+        claim(f"{words} in backward: the same numbers", alike(plain[0], losses) and
+              alike(plain[1], values))
+        claim(f"{words} in backward: iterations: {stats}", stats["iterations"] == count)
+    training = Training(64)
+    with whole() as it:
+        for _ in range(3):
+            training.step()
+            training.step()
+            it.step()
+        claim(f"it.step() alone counts: {it.stats()}", it.stats()["iterations"] == 4)
+
+
 def check_endless():
     """Without it.step() iterations end by themselves, and their record takes little memory."""
     x = torch.ones(128, 128)
@@ -446,6 +514,7 @@ def main():
         check_no_plans(scratch)
     check_kinds()
     check_inference()
+    check_steps()
     check_endless()
     check_progress()
     check_full()

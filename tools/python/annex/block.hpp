@@ -85,6 +85,8 @@ struct Block {
 	std::string warning;                   /* of the first operator that does not; `table` */
 	uint64_t kernels = 0;                  /* of this iteration */
 	bool learns = false;                   /* the first iteration has begun */
+	bool by_hand = false;                  /* the program ends iterations, not optimizers */
+	bool stepped = false;                  /* an optimizer has, in the backward that runs */
 	uint64_t live = 0, live_bytes = 0;     /* tensors in the space */
 	bool left = false;                     /* the block has ended */
 	bool owned = true;                     /* Python knows it */

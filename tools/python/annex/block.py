@@ -366,8 +366,9 @@ class Offload:
         return None
 
     def step(self) -> None:
-        """End an iteration. A program without an optimizer calls it after each call of its model,
-        and gets a plan.
+        """End an iteration. From the first call on, optimizers' steps end none.
+
+        A program without an optimizer calls it after each call of its model, and gets a plan.
         """
         self.inside("step")
         self.block.step()

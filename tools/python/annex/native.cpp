@@ -217,16 +217,18 @@ void annex_native_end(Block *block)
 
 /*
  * End an iteration, if it has a kernel. @graph: after a graph that was an optimizer's step, unless
- * it is a part of PyTorch's own step. Return: 0; -1: @words are a Failure's.
+ * it is a part of PyTorch's own step. Otherwise the program ends it, and from now on no optimizer
+ * does. Return: 0; -1: @words are a Failure's.
  */
 int annex_native_step(Block *block, bool graph, char *words, size_t room)
 {
-	if (active != block || current || !block->kernels)
-		return 0;
-	if (graph && (!own_block() || !steps.empty()))
+	if (active != block || current || (graph && (!own_block() || !steps.empty())))
 		return 0;
 	try {
-		next_iteration();
+		if (graph)
+			optimizer_stepped();
+		else
+			end_by_hand(block);
 	} catch (const Failure &failure) {
 		strncpy(words, failure.what(), room - 1);
 		return -1;

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 #include "allocator.hpp"
 #include "work.hpp"
@@ -233,6 +234,7 @@ void turn(Block *block)
 	block->progress.ended();
 	block->kernels = 0;
 	block->learns = true;
+	block->stepped = false;
 	err = lib.exec_begin(block->exec);
 	if (failure)
 		throw *failure;
@@ -245,12 +247,35 @@ void turn(Block *block)
 	block->plan_err = st.plan_err;
 }
 
-void next_iteration()
+bool is_in_backward()
+{
+	return torch::autograd::get_current_graph_task_exec_info();
+}
+
+/*
+ * An optimizer has stepped. A step in backward, as of an optimizer of one parameter, ends no
+ * iteration: the first kernel after that backward does.
+ */
+void optimizer_stepped()
 {
 	std::lock_guard<std::mutex> lock(running);
 	Block *block = active;
 
-	if (block)
+	if (!block || block->by_hand || !block->kernels)
+		return;
+	if (is_in_backward())
+		block->stepped = true;
+	else
+		turn(block);
+}
+
+/* The program ends an iteration, if it has a kernel. */
+void end_by_hand(Block *block)
+{
+	std::lock_guard<std::mutex> lock(running);
+
+	block->by_hand = true;
+	if (block->kernels)
 		turn(block);
 }
 
@@ -272,8 +297,10 @@ class Run
 	{
 		if (!kernel.block)
 			return;
-		if (++kernel.block->kernels > LONGEST)
+		bool ended = kernel.block->stepped && !is_in_backward();
+		if (ended || kernel.block->kernels >= LONGEST)
 			turn(kernel.block);
+		kernel.block->kernels++;
 		kernel.block->progress.update(kernel.block->kernels);
 	}
 	~Run()
@@ -444,7 +471,7 @@ void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 
 	redispatch(op, keys, stack);
 	if (steps.erase(record))
-		next_iteration();
+		optimizer_stepped();
 }
 
 /* An operator on lists is one kernel on a GPU; on CPUs it calls an operator for each tensor. */
