@@ -140,7 +140,7 @@ def operator(job):
 
 def load():
     """All that is loaded when it is first used, by PyTorch too."""
-    native.Native.load(library.Library(), block.hear)
+    native.Native.load(library.Library(), block.hear, block.move_used)
     tiny = {"way": "plain", "model": "gpt", "batch": 1,
             "sizes": {"width": 4, "layers": 1, "heads": 1, "length": 2, "words": 4}}
     Training(tiny).iterate(None)

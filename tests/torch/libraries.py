@@ -132,6 +132,39 @@ def check_trainer(scratch):
         check(f"Trainer, {make.__name__}", plain, values, stats, 4)
 
 
+def check_pretrained(scratch):
+    """Weights of from_pretrained() are parts of a mapped file. When they are trained, they move."""
+    torch.manual_seed(7)
+    model, batch = llama()
+    model.save_pretrained(scratch)
+    optimizer = OPTIMIZERS["AdamW"]
+
+    def load():
+        return transformers.LlamaForCausalLM.from_pretrained(scratch)
+
+    def run(around, before):
+        loaded = load() if before else None
+        with around as it:
+            loaded = loaded or load()
+            steps, seen = optimizer(loaded.parameters()), []
+            for _ in range(4):
+                loss = loaded(**batch).loss
+                loss.backward()
+                steps.step()
+                steps.zero_grad()
+                seen.append(loss.detach().clone())
+            stats = it and it.stats()
+        return seen + numbers(loaded, steps), stats
+
+    plain = run(contextlib.nullcontext(), False)[0]
+    for before in (False, True):
+        values, stats = run(whole("3M"), before)
+        claim(f"from_pretrained, before the block {before}: the same numbers",
+              alike(plain, values))
+        claim(f"from_pretrained, before the block {before}: weights have moved: {stats}",
+              stats["outside"] < MIB // 2 and stats["moved"] > 10 and stats["out"] > MIB)
+
+
 def check_files(name, scratch):
     """Tensors are saved, and loaded: some of them have left."""
     path = os.path.join(scratch, name)
@@ -180,6 +213,7 @@ def main():
         os.chmod(scratch, 0o777)
         check_loops()
         check_trainer(scratch)
+        check_pretrained(scratch)
         check_files("files", scratch)
         if os.getuid() == 0:
             check_user(scratch)

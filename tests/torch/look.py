@@ -32,7 +32,7 @@ import claims  # noqa: E402
 from annex import block, library  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import mlp  # noqa: E402
-from whole import closed, ordinary, whole  # noqa: E402
+from whole import closed, heard, ordinary, whole  # noqa: E402
 
 
 def refused(words, number, pattern, call):
@@ -179,6 +179,41 @@ def check_inference():
     claim(f"inference has a plan: {stats}", stats["planned"] and found and found["kernels"] < 50)
     claim("and right results", same)
     claim("inference leaves nothing", closed(it))
+
+
+def check_told():
+    """Programs that no plan helps are told once, with bytes and what to do."""
+    def infer():
+        model, x, _ = mlp()
+        with torch.no_grad(), whole("2500K"):
+            for _ in range(60):
+                model(x)
+
+    def differ(count):
+        training = Training()
+        with whole():
+            for i in range(count):
+                training.step(20 + 2 * i)
+
+    told = heard(infer)
+    claim(f"inference without it.step(): {told}", len(told) == 1 and "it.step()" in told[0] and
+          re.search(r"moved [0-9.]+ MiB without a plan", told[0]))
+    told = heard(lambda: differ(40))
+    claim(f"batches of many sizes: {told}", len(told) == 1 and "none like another" in told[0] and
+          re.search(r"moved [0-9.]+ MiB without a plan", told[0]))
+    told = heard(lambda: differ(8))
+    claim(f"a few iterations: {told}", not told)
+    tensors = [torch.ones(rows, 512) for rows in (512, 512, 768, 768)]
+
+    def grow():
+        with whole("2560K") as it:
+            results = tensors[0] + tensors[1], tensors[2] * tensors[3]
+            claim(f"the largest operator: {it.stats()}",
+                  it.stats()["least"] == 9 << 19 and len(results) == 2)
+
+    told = heard(grow)
+    claim(f"the least device memory: {told}", len(told) == 2 and "is too small" in told[0] and
+          "4.5 MiB is the least" in told[1])
 
 
 def in_backward(parameters, work):
@@ -514,6 +549,7 @@ def main():
         check_no_plans(scratch)
     check_kinds()
     check_inference()
+    check_told()
     check_steps()
     check_endless()
     check_progress()

@@ -12,7 +12,7 @@ import whole
 from whole import MIB, alike, annex, claim, closed, refused, run_in, summary, torch
 import frames
 from annex import library, native
-from annex.block import hear
+from annex.block import hear, move_used
 
 MEMORY = "6M"  # frames are whole ones
 
@@ -162,7 +162,7 @@ def check_compiled():
 
 def main():
     try:
-        native.Native.load(library.Library(), hear)
+        native.Native.load(library.Library(), hear, move_used)
     except native.Unavailable as reason:
         print(reason)
         return 1

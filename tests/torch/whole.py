@@ -205,6 +205,84 @@ def check_entry():
     claim("all is freed after entry", closed(it))
 
 
+def heard(call):
+    """The words of RuntimeWarnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call()
+    return [str(line.message) for line in told if line.category is RuntimeWarning]
+
+
+def mapped(path, count, shared=False, step=1 << 18):
+    """Tensors of 256 KiB in a mapped file, as safetensors makes them."""
+    storage = torch.UntypedStorage.from_file(path, shared, 8 << 18)
+    return [torch.empty(0).set_(storage[i * step:i * step + (1 << 18)]).view(256, 256)
+            for i in range(count)]
+
+
+def trained(parameters, around, by_hand):
+    """Values after steps of descent by an optimizer, or by hand, and figures."""
+    parameters = [torch.nn.Parameter(p) for p in parameters]
+    optimizer = torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    x, stats = torch.ones(4, 256), []
+    with around as it:
+        for _ in range(4):
+            loss = sum((x @ p).square().mean() for p in parameters)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            if not by_hand:
+                optimizer.step()
+            with torch.no_grad():
+                if by_hand:
+                    all(p.sub_(p.grad) is p for p in parameters)
+            if it and by_hand:
+                it.step()
+            stats.append(it and it.stats())
+    return [p.detach().clone() for p in parameters], stats
+
+
+def check_doors(scratch):
+    """Tensors of loaded and mapped files move in, if nothing else has their memory."""
+    path, raw = os.path.join(scratch, "loaded"), os.path.join(scratch, "raw")
+    torch.save([torch.full((256, 256), float(i)) for i in range(4)], path)
+    loaded = torch.load(path)
+    array = loaded[3].numpy()
+    array_gone = loaded[2].numpy()
+    del array_gone
+    with whole("2M") as it:
+        stats = it.stats()
+        loaded[3].add_(1)
+        claim(f"loaded tensors move, except for an array's: {stats}", stats["stayed"] == 1 and
+              stats["stayed_bytes"] == 1 << 18 and stats["moved"] >= 3)
+        claim("which has the tensor's numbers", array[0, 0] == 4 and loaded[2].sum() == 2 << 16)
+    claim("all is freed after loading", closed(it) and loaded[3].sum() == 4 << 16)
+    torch.manual_seed(7)
+    torch.randn(8 << 16).numpy().tofile(raw)
+    for by_hand in (False, True):
+        plain, _ = trained(mapped(raw, 8), contextlib.nullcontext(), by_hand)
+        for words, make in (("before", lambda: mapped(raw, 8)), ("in", lambda: None)):
+            it = whole("4M")
+            if make() is None:
+                values, stats = run_in(it, lambda: trained(
+                    mapped(raw, 8), contextlib.nullcontext(it), by_hand))
+            else:
+                values, stats = trained(make(), it, by_hand)
+            words = f"a mapped file {words} the block, by hand {by_hand}: {stats[0]}"
+            claim(f"the same numbers of {words}", alike(plain, values))
+            claim(f"it moves: {words}, {stats[-1]}", stats[-1]["moved"] >= 8 and
+                  not stats[-1]["outside"])
+            del values
+            claim(f"all is freed: {words}", closed(it))
+    for words, make in (("a shared mapping", lambda: mapped(raw, 8, True)),
+                        ("overlapping parts", lambda: mapped(raw, 8, step=1 << 17)),
+                        ("NumPy", lambda: [torch.from_numpy(numpy.full((256, 256), 1.0,
+                                                                       numpy.float32))
+                                           for _ in range(8)])):
+        told = heard(lambda: trained(make(), whole("2M"), False))
+        claim(f"{words}: it is told, with bytes: {told}", len(told) == 1 and
+              "MiB of tensors outside" in told[0] and "clone()" in told[0])
+
+
 def check_numpy():
     with whole() as it:
         x = torch.arange(200000.0) * 2
@@ -502,7 +580,7 @@ def check_allocator():
 
 def main():
     try:
-        native.Native.load(library.Library(), block.hear)
+        native.Native.load(library.Library(), block.hear, block.move_used)
     except native.Unavailable as reason:
         print(reason)
         return 1
@@ -511,6 +589,7 @@ def main():
     warnings.simplefilter("ignore", FutureWarning)
     warnings.simplefilter("ignore", UserWarning)
     with tempfile.TemporaryDirectory() as scratch:
+        check_doors(scratch)
         check_saving(scratch)
         check_leaving(scratch)
         check_tiers(scratch)

@@ -71,6 +71,12 @@ class Side
 	virtual int copy(void *to, const void *from, size_t bytes) const = 0;
 };
 
+/* A storage outside of the space that operators use. */
+struct Outside {
+	uint64_t bytes;
+	uint32_t how; /* READ | WRITE */
+};
+
 /* One block of annex.offload, with its space. @budget: bytes of device memory, in pages. */
 struct Block {
 	std::unique_ptr<const Side> side;
@@ -82,14 +88,26 @@ struct Block {
 	bool included = false;                 /* its thread had the dispatch key before */
 	std::thread::id thread;                /* whose operators are recorded */
 	std::unordered_set<std::string> large; /* graphs that do not fit */
-	std::string warning;                   /* of the first operator that does not; `table` */
-	uint64_t kernels = 0;                  /* of this iteration */
-	bool learns = false;                   /* the first iteration has begun */
-	bool by_hand = false;                  /* the program ends iterations, not optimizers */
-	bool stepped = false;                  /* an optimizer has, in the backward that runs */
-	uint64_t live = 0, live_bytes = 0;     /* tensors in the space */
-	bool left = false;                     /* the block has ended */
-	bool owned = true;                     /* Python knows it */
+	std::string warnings;                  /* a line each; `table` */
+	uint64_t warned_large = 0;             /* bytes of an operator that does not fit */
+	std::unordered_map<const void *, Outside> outside; /* storages used outside; `table` */
+	uint64_t beside = 0; /* bytes of these in the last iteration */
+	bool warned_outside = false;
+	unsigned int searched = 0;         /* times that these were to be moved */
+	uint64_t least = 0;                /* bytes that the largest operator uses at once */
+	std::string largest;               /* its name */
+	uint64_t kernels = 0;              /* of this iteration */
+	uint64_t ended = 0;                /* iterations that a step has ended */
+	uint64_t alone = 0;                /* iterations without a plan since the last with one */
+	uint64_t moved = 0;                /* bytes, until the last iteration with a plan */
+	bool plans = false;                /* its policy makes plans */
+	bool warned_steps = false;         /* of the lack of plans */
+	bool learns = false;               /* the first iteration has begun */
+	bool by_hand = false;              /* the program ends iterations, not optimizers */
+	bool stepped = false;              /* an optimizer has, in the backward that runs */
+	uint64_t live = 0, live_bytes = 0; /* tensors in the space */
+	bool left = false;                 /* the block has ended */
+	bool owned = true;                 /* Python knows it */
 	std::atomic<bool> open{true};
 	std::atomic<uint64_t> refused{0}; /* bytes without addresses */
 	int plan_err = 0;                 /* why there is no plan, as last reported */
@@ -110,6 +128,8 @@ PyObject *error_type;
 /* Py_AddPendingCall(), and the function that it calls in Python's main thread to give warnings. */
 int (*add_pending)(int (*)(void *), void *);
 int (*hear)(void *);
+/* Move tensors to the space that operators use outside of it: Python's. */
+void (*move_used)(void);
 
 /*
  * The block, in its own thread; NULL elsewhere. Where touches are not served, the block also in
@@ -141,6 +161,16 @@ const char *advice(int err)
 	if (err == -ENOSPC)
 		return ": make room on the storage";
 	return err == -EIO || err == -ENODEV ? ": the storage fails, use another" : "";
+}
+
+/* Have Python's main thread give a warning. */
+void warn(Block *block, const std::string &line)
+{
+	std::unique_lock<std::mutex> lock(table);
+
+	block->warnings += line + "\n";
+	lock.unlock();
+	add_pending(hear, nullptr);
 }
 
 /* How an operator is treated. */
@@ -175,6 +205,7 @@ thread_local Kernel *current;
  * @given: the number of tensors that it was given.
  * @most: bytes of all these tensors, freed ones included.
  * @begun: the library knows of it.
+ * @large: page faults bring its tensors.
  */
 struct Kernel {
 	Block *block;
@@ -182,7 +213,7 @@ struct Kernel {
 	std::vector<Use> uses;
 	size_t given = 0;
 	uint64_t most = 0;
-	bool begun = false;
+	bool begun = false, large = false;
 
 	void begin(Uses &&its)
 	{
@@ -247,6 +278,20 @@ struct Kernel {
 		begun = false;
 	}
 
+	/* It is large, and has ended with these results. */
+	void measure(const std::vector<Use> &results)
+	{
+		uses.insert(uses.end(), results.begin(), results.end());
+		uint64_t used = measure();
+
+		if (!block->warned_large)
+			warn(block, "offload: device_memory of " + human(block->budget) +
+					    " is too small for " + op->text + ", which uses " +
+					    human(used) + " of tensors at once: it runs by page " +
+					    "faults, which takes longer");
+		block->warned_large = block->warned_large ? block->warned_large : used;
+	}
+
       private:
 	static bool lives(const void *ptr)
 	{
@@ -271,29 +316,30 @@ struct Kernel {
 		return sum;
 	}
 
+	uint64_t measure()
+	{
+		uint64_t used = bytes();
+
+		if (used > block->least) {
+			block->least = used;
+			block->largest = op->text;
+		}
+		return used;
+	}
+
 	/* Whether page faults must bring its tensors. torch.distributed's threads give tensors to
 	 * system calls, which would fail. */
-	bool is_too_large() const
+	bool is_too_large()
 	{
-		return most > block->budget && block->watched && !op->works &&
-		       bytes() > block->budget;
+		uint64_t used = most > std::min(block->least, block->budget) ? measure() : 0;
+
+		return used > block->budget && block->watched && !op->works;
 	}
 
 	/* End it for the library: its touches fault from now on. */
 	void fault()
 	{
-		uint64_t used = bytes();
-		std::unique_lock<std::mutex> lock(table);
-		bool first = block->warning.empty();
-
-		if (first)
-			block->warning = "offload: device_memory of " + human(block->budget) +
-					 " is too small for " + op->text + ", which uses " +
-					 human(used) + " or more of tensors at once: it runs by " +
-					 "page faults, which takes longer";
-		lock.unlock();
-		if (first)
-			add_pending(hear, nullptr);
+		large = true;
 		end();
 	}
 

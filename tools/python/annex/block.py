@@ -25,14 +25,8 @@ from .compiled import recorded
 from .gpu import Gpu, number_of
 from .interrupts import Interrupts
 from .library import Error, ExecOpts, ExecStats, Library
-from .native import Block, List, Native, Unavailable
+from .native import Block, Count, List, Native, Unavailable, storage_of
 from .storage import Storage
-
-
-def storage_of(tensor):
-    if hasattr(tensor, "untyped_storage"):
-        return tensor.untyped_storage()
-    return tensor.storage()._storage
 
 
 STORAGE = type(storage_of(torch.empty(0)))
@@ -139,6 +133,14 @@ def hear(_):
     return 0
 
 
+def move_used():
+    """Move tensors to the space that operators use outside of it, in the block's thread."""
+    for it in list(begun):
+        if it.planner and it.pid == os.getpid():
+            with contextlib.suppress(Error):  # the tensors stay, and are whole
+                it.moved_later += it.block.move_in(known(), used=True)[0].n
+
+
 def write(path, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -163,7 +165,8 @@ class Offload:
         self.interrupts = Interrupts(Offload.__enter__, Offload.__exit__)
         self.block = self.space = self.planner = self.stack = self.thread = None
         self.pid = os.getpid()
-        self.moved = self.stayed = self.beyond = self.kept = 0
+        self.moved, self.stayed = Count(), Count()
+        self.moved_later = self.beyond = self.kept = 0
         self.told = set()
         self.last = {}
 
@@ -257,7 +260,7 @@ class Offload:
         """Warnings of the library since the last call, and warnings of the block."""
         lines = Library.warnings.take()
         if self.block:
-            lines += self.block.large()
+            lines += self.block.warnings()
             lines += [FULL] if self.block.state()[2] else []
             lines += [STAY % self.beyond] if self.beyond else []
             lines += [KEPT % self.kept] if self.kept else []
@@ -277,11 +280,13 @@ class Offload:
             return dict(self.last, state="ended")
         planner = ExecStats()
         self.library.dll.annex_exec_get_stats(self.planner, ctypes.byref(planner))
-        _, count, ordinary, _ = self.block.state()
+        _, count, ordinary, _, outside, least = self.block.state()
         return dict(self.library.space_stats(self.space), plans=planner.plans,
                     planned=planner.planned, iterations=planner.iterations,
                     plan_error=planner.plan_err, tensors=count, ordinary=ordinary,
-                    moved=self.moved, stayed=self.stayed, state=self.block.planning(),
+                    moved=self.moved.n + self.moved_later, stayed=self.stayed.n,
+                    stayed_bytes=self.stayed.bytes, outside=outside, least=least,
+                    state=self.block.planning(),
                     iteration_s=planner.ns / 1e9, stall_s=planner.stall_ns / 1e9,
                     until_plan_s=planner.until_plan_ns / 1e9)
 
@@ -309,8 +314,12 @@ class Offload:
         @until_plan_s: seconds from the first iteration until a plan was in use (0: none was).
         @tensors: tensors in the space now.
         @ordinary: bytes of tensors that the storage had no room for, so far.
-        @moved: storages that moved to the space when the block began.
-        @stayed: storages that did not.
+        @moved: storages that moved to the space, when the block began or later.
+        @stayed: storages that did not when it began.
+        @stayed_bytes: their bytes.
+        @outside: bytes of tensors outside of the space that the last iteration used.
+        @least: bytes of tensors that the largest operator uses at once: a smaller device_memory
+            makes it run by page faults.
 
         Bytes of struct annex_space_stats, some of which are:
         @device: in memory now.
@@ -420,7 +429,7 @@ def offload(budget: int | str | None = None, storage: str | typing.Iterable[str]
     number = number_of(device)
     gpu = None if number is None else Gpu.open(library, number)
     try:
-        native = Native.load(library, hear, bool(gpu))
+        native = Native.load(library, hear, move_used, bool(gpu))
     except Unavailable as reason:
         raise Error(errno.EOPNOTSUPP, f"offload: its compiled part is missing: {reason}") from None
     return Offload(library, native, memory, storage, checksum, policy, progress, host, cxl, gpu)

@@ -28,6 +28,8 @@ static_assert(TORCH_VERSION_MAJOR == ANNEX_TORCH_MAJOR && TORCH_VERSION_MINOR ==
 namespace
 {
 
+constexpr uint64_t FEW = 256; /* kernels of a block that need no plan */
+
 /* fork() */
 
 void before_fork()
@@ -82,9 +84,11 @@ extern "C" {
 
 /*
  * Find libannex. @type: the exception of Python that is raised. @tell: gives warnings in Python's
- * main thread. Return: NULL, or a missing name.
+ * main thread. @move: moves tensors to the space that operators use outside of it. @slice: a
+ * storage that is a part of another one. Return: NULL, or a missing name.
  */
-const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void *))
+const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void *),
+			      void (*move)(void), void *slice)
 {
 	void *dll = dlopen(path, RTLD_NOW);
 	const std::pair<const char *, void *> names[] = {
@@ -126,6 +130,8 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 	}
 	memcpy(&add_pending, &pending, sizeof(pending));
 	hear = tell;
+	move_used = move;
+	slices = static_cast<c10::StorageImpl *>(slice)->data_ptr().get_deleter();
 	error_type = type;
 	pthread_atfork(before_fork, after_fork, in_child);
 	return nullptr;
@@ -153,6 +159,7 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	lib.get_watch(space, &how, &writes);
 	block->user_only = how == WATCH_USER || how == WATCH_SIGNAL;
 	block->watched = how != WATCH_NONE;
+	block->plans = plans;
 	block->progress.begin(space, exec, plans, lines);
 	return block;
 }
@@ -177,17 +184,36 @@ int annex_native_begin(Block *block)
 }
 
 /*
- * Move tensors to the space: @moved and @stay count storages. Return: 0; -1: @words are a
- * Failure's, and moved tensors are in the space.
+ * Mark tensors whose address may be with an array: 1: its storage cannot be resized. 2: likewise,
+ * and C++ holds the tensor beside Python, which is a reference of its own in newer PyTorch.
  */
-int annex_native_move_in(Block *block, const List *list, uint64_t *moved, uint64_t *stay,
+void annex_native_mark_rigid(Block *block, void **list, size_t n, uint8_t *rigid)
+{
+	for (size_t i = 0; i < n; i++) {
+		c10::StorageImpl *s = storage_of(list[i]);
+		auto *t = static_cast<c10::TensorImpl *>(list[i]);
+
+		if (s && !s->resizable() && s->nbytes() >= block->smallest)
+			rigid[i] = c10::raw::intrusive_ptr::use_count(t) > 1 ? 2 : 1;
+	}
+}
+
+/*
+ * Move tensors to the space, with @used only if operators of this iteration have used them. @moved,
+ * @stay: storages and their bytes. Return: 0; -1: @words are a Failure's, and moved tensors are in
+ * the space.
+ */
+int annex_native_move_in(Block *block, const List *list, bool used, Count *moved, Count *stay,
 			 char *words, size_t room)
 {
 	try {
-		auto fits = [block](const c10::DataPtr &data) { return may_enter(block, data); };
+		Maps maps(list);
+		auto fits = [&](c10::StorageImpl *s) {
+			return (!used || is_used(block, s)) && may_enter(block, s, maps);
+		};
 
 		for (c10::StorageImpl *s : movable(list, block, fits, stay))
-			++*(move_in(block, s) ? moved : stay);
+			(move_in(block, s) ? moved : stay)->add(s->nbytes());
 	} catch (const Failure &failure) {
 		strncpy(words, failure.what(), room - 1);
 		return -1;
@@ -205,6 +231,13 @@ void annex_native_end(Block *block)
 		c10::impl::tls_set_dispatch_key_included(KEY, block->included);
 		watch.reset();
 		block->side->end();
+		if (!block->ended && block->kernels >= FEW)
+			warn_of_no_step(block);
+		see_outside(block);
+		if (block->warned_large && block->least > block->warned_large)
+			warn(block, "offload: device_memory of " + human(block->least) +
+					    " is the least for operators without page faults: " +
+					    block->largest + " uses as much at once");
 		lib.exec_end(block->exec);
 		/* Tensors of work that goes on stay until they are freed. */
 		let_go_of_works(block);
@@ -248,12 +281,12 @@ const char *annex_native_planning(Block *block)
 	return block->progress.state();
 }
 
-/* The warning of an operator that did not fit, as long as the block is known; NULL: all did. */
-const char *annex_native_large(Block *block)
+/* Warnings of a block, a line each, of which the first @room - 1 bytes are copied. */
+void annex_native_warnings(Block *block, char *words, size_t room)
 {
 	std::lock_guard<std::mutex> lock(table);
 
-	return block->warning.empty() ? nullptr : block->warning.c_str();
+	strncpy(words, block->warnings.c_str(), room - 1);
 }
 
 /* Clear the line of progress. */
@@ -270,11 +303,11 @@ void annex_native_clear(Block *block)
 int annex_native_move_out(Block *block, const List *list, uint64_t most, uint64_t *beyond,
 			  char *words, size_t room)
 {
-	uint64_t stay = 0;
+	Count stay;
 	int failed = 0;
 	bool some = true;
-	auto fits = [block](const c10::DataPtr &data) {
-		return data.get_deleter() == block->side->deleter();
+	auto fits = [block](const c10::StorageImpl *s) {
+		return s->data_ptr().get_deleter() == block->side->deleter();
 	};
 	std::vector<c10::StorageImpl *> left = movable(list, block, fits, &stay);
 
@@ -346,10 +379,12 @@ int annex_native_graph_begin(const char *name, void **list, const uint32_t *how,
 	} catch (const Failure &failure) {
 		return failure.err;
 	}
-	if (begun->run->is_current())
-		*graph = begun.release();
-	else
+	if (begun->run->is_large()) {
+		begun->run->measure({});
 		block->large.insert(name);
+	} else {
+		*graph = begun.release();
+	}
 	return 0;
 }
 
@@ -359,15 +394,21 @@ void annex_native_graph_end(Graph *graph, void **results, size_t n)
 	Block *block = graph->run->block();
 	Uses uses;
 
-	if (!graph->run->is_current())
-		block->large.insert(graph->op.text);
 	for (size_t i = 0; i < n; i++)
 		add_tensor(block, static_cast<c10::TensorImpl *>(results[i]), WRITE, &uses);
-	graph->run->keep(uses);
+	if (graph->run->is_large()) {
+		block->large.insert(graph->op.text);
+		graph->run->measure(uses);
+	} else {
+		graph->run->keep(uses);
+	}
 	delete graph;
 }
 
-/* @out: whether the space is open, tensors in it, bytes without addresses, bytes of its tensors. */
+/*
+ * @out: whether the space is open, tensors in it, bytes without addresses, bytes of its tensors,
+ * bytes outside of it that the last iteration used, bytes that the largest operator uses.
+ */
 void annex_native_state(Block *block, uint64_t *out)
 {
 	std::lock_guard<std::mutex> lock(table);
@@ -376,6 +417,8 @@ void annex_native_state(Block *block, uint64_t *out)
 	out[1] = block->live;
 	out[2] = block->refused;
 	out[3] = block->live_bytes;
+	out[4] = block->beside;
+	out[5] = block->least;
 }
 
 /* Whether a tensor lies in a space. In a forked child: in its parent's. */

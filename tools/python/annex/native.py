@@ -3,14 +3,17 @@
 
 It is found again by its source and by the version of PyTorch, in ${XDG_CACHE_HOME:-~/.cache}/annex.
 """
+import collections
 import contextlib
 import ctypes
 import errno
+import gc
 import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import torch
@@ -18,8 +21,8 @@ import torch
 from .library import Error
 
 SOURCES = [os.path.join(os.path.dirname(__file__), name) for name in (
-    "native.cpp", "allocator.hpp", "block.hpp", "cuda.hpp", "libannex.hpp", "moves.hpp",
-    "operators.hpp", "progress.hpp", "work.hpp")]
+    "native.cpp", "allocator.hpp", "block.hpp", "cuda.hpp", "iterations.hpp", "libannex.hpp",
+    "moves.hpp", "operators.hpp", "progress.hpp", "work.hpp")]
 HEADER = os.path.join("ATen", "core", "Tensor.h")
 OBJECTS = ctypes.POINTER(ctypes.c_void_p)
 U64 = ctypes.c_uint64
@@ -27,6 +30,7 @@ WORDS = 512  # bytes of a message
 LOST = errno.EIO, errno.EILSEQ, errno.ENODEV  # with these, tensors are left empty
 ITERATIONS = 8  # that a block remembers (progress.hpp)
 HEAR = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+MOVE = ctypes.CFUNCTYPE(None)
 KEY = "TESTING_ONLY_GenericMode"  # of dispatch, by which native.cpp sees operators
 
 
@@ -40,6 +44,12 @@ class Refused(Error):
     def __new__(cls, words):
         number, _, rest = words.partition(" ")
         return Error(int(number), rest)
+
+
+def storage_of(tensor):
+    if hasattr(tensor, "untyped_storage"):
+        return tensor.untyped_storage()
+    return tensor.storage()._storage
 
 
 def version():
@@ -115,15 +125,47 @@ def built(cuda):
     return path
 
 
+def are_given(tensors, held):
+    """Of each tensor, whether something may refer to it that the garbage collector does not see. An
+    array of NumPy is such, and keeps the tensor's address. @held: whether C++ holds it, too.
+    """
+    # Nothing refers to the last ones but this list and, of the second, C++.
+    tensors = [*tensors, torch.empty(0), torch.empty(0, requires_grad=True)]
+    node = tensors[-1].expand_as(tensors[-1]).grad_fn
+    known = set(map(id, tensors))
+    seen = collections.Counter(i for i in map(id, gc.get_referents(*gc.get_objects()))
+                               if i in known)
+    others = [sys.getrefcount(tensor) - seen[id(tensor)] for tensor in tensors]
+    del node
+    return [count > others[-1 if by else -2] for count, by in zip(others, held)]
+
+
 class List(ctypes.Structure):
-    """Tensors and storages of Python, each object once."""
+    """Tensors and storages of Python, each object once, and which may be given to arrays."""
 
     _fields_ = [("tensors", OBJECTS), ("storages", OBJECTS), ("n_tensors", ctypes.c_size_t),
-                ("n_storages", ctypes.c_size_t)]
+                ("n_storages", ctypes.c_size_t), ("given", ctypes.POINTER(ctypes.c_bool))]
 
     def __init__(self, tensors, storages):
         self.kept = tensors, storages
-        super().__init__(addresses(tensors), addresses(storages), len(tensors), len(storages))
+        super().__init__(addresses(tensors), addresses(storages), len(tensors), len(storages),
+                         (ctypes.c_bool * len(tensors))())
+
+    def find_given(self, rigid):
+        """@rigid: of each tensor, whether its storage is such that an array may have it: 1, or 2:
+        C++ holds the tensor, too.
+        """
+        found = [i for i, how in enumerate(rigid) if how]
+        if found:
+            flags = are_given([self.kept[0][i] for i in found], [rigid[i] > 1 for i in found])
+            for i, given in zip(found, flags):
+                self.given[i] = given
+
+
+class Count(ctypes.Structure):
+    """Storages, and their bytes."""
+
+    _fields_ = [("n", U64), ("bytes", U64)]
 
 
 def addresses(objects):
@@ -163,13 +205,13 @@ if hasattr(torch._C, "_dispatch_tls_set_dispatch_key_included"):  # PyTorch 2
 
 class Native:
     """The functions of native.cpp, once in a process for CPUs and once for GPUs (@cuda). @hear is
-    called soon after a warning.
+    called soon after a warning, @move before an optimizer steps that uses tensors outside.
     """
 
     known = {}
 
-    def __init__(self, library, hear, cuda):
-        self.hear = HEAR(hear)
+    def __init__(self, library, hear, move, cuda):
+        self.hear, self.move = HEAR(hear), MOVE(move)
         try:
             path = built(cuda)
             # Tensors must not be in use while they move: that keeps Python's other threads waiting.
@@ -177,9 +219,12 @@ class Native:
             waits = ctypes.CDLL(path)
         except OSError as error:
             raise Unavailable(str(error).splitlines()[0]) from None
-        dll.annex_native_open.argtypes = (ctypes.c_char_p, ctypes.py_object, HEAR)
+        dll.annex_native_open.argtypes = (ctypes.c_char_p, ctypes.py_object, HEAR, MOVE,
+                                          ctypes.c_void_p)
         dll.annex_native_open.restype = ctypes.c_char_p
-        missing = dll.annex_native_open(library.name.encode(), Refused, self.hear)
+        part = storage_of(torch.zeros(8))[1:2]
+        missing = dll.annex_native_open(library.name.encode(), Refused, self.hear, self.move,
+                                        part._cdata)
         if missing:
             raise Unavailable(f"{missing.decode()} is not in {library.name}: install this version "
                               "of Annex")
@@ -189,16 +234,18 @@ class Native:
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_begin, dll.annex_native_leave,
                          dll.annex_native_clear, dll.annex_native_forget, dll.annex_native_has,
-                         dll.annex_native_is_lost, dll.annex_native_planning,
-                         dll.annex_native_large):
+                         dll.annex_native_is_lost, dll.annex_native_planning):
             function.argtypes = (ctypes.c_void_p,)
-        dll.annex_native_planning.restype = dll.annex_native_large.restype = ctypes.c_char_p
+        dll.annex_native_planning.restype = ctypes.c_char_p
+        dll.annex_native_warnings.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
         waits.annex_native_step.argtypes = (ctypes.c_void_p, ctypes.c_bool, ctypes.c_char_p,
                                             ctypes.c_size_t)
         dll.annex_native_iterations.argtypes = (ctypes.c_void_p, ctypes.POINTER(Iteration))
         dll.annex_native_iterations.restype = ctypes.c_size_t
-        dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List),
-                                             ctypes.POINTER(U64), ctypes.POINTER(U64),
+        dll.annex_native_mark_rigid.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
+                                                ctypes.POINTER(ctypes.c_uint8))
+        dll.annex_native_move_in.argtypes = (ctypes.c_void_p, ctypes.POINTER(List), ctypes.c_bool,
+                                             ctypes.POINTER(Count), ctypes.POINTER(Count),
                                              ctypes.c_char_p, ctypes.c_size_t)
         dll.annex_native_move_out.argtypes = (ctypes.c_void_p, ctypes.POINTER(List), U64,
                                               ctypes.POINTER(U64), ctypes.c_char_p,
@@ -211,9 +258,9 @@ class Native:
         self.dll, self.waits = dll, waits
 
     @classmethod
-    def load(cls, library, hear, cuda=False):
+    def load(cls, library, hear, move, cuda=False):
         if cuda not in cls.known:
-            cls.known[cuda] = cls(library, hear, cuda)
+            cls.known[cuda] = cls(library, hear, move, cuda)
         return cls.known[cuda]
 
     def has(self, tensor):
@@ -281,10 +328,10 @@ class Block:
     def planning(self):
         return self.native.dll.annex_native_planning(self.handle).decode()
 
-    def large(self):
-        """A warning, if an operator was too large for device memory."""
-        words = self.native.dll.annex_native_large(self.handle)
-        return [words.decode()] if words else []
+    def warnings(self):
+        words = ctypes.create_string_buffer(8 * WORDS)
+        self.native.dll.annex_native_warnings(self.handle, words, len(words))
+        return words.value.decode(errors="replace").splitlines()
 
     def clear(self):
         self.native.dll.annex_native_clear(self.handle)
@@ -292,18 +339,28 @@ class Block:
     def leave(self):
         self.native.dll.annex_native_leave(self.handle)
 
-    def move_in(self, objects):
-        """Move tensors to the space. Return: how many storages moved, and how many stayed."""
-        words, moved, stayed = ctypes.create_string_buffer(WORDS), U64(), U64()
-        if self.native.dll.annex_native_move_in(self.handle, ctypes.byref(objects),
+    def find_given(self, objects):
+        rigid = (ctypes.c_uint8 * objects.n_tensors)()
+        self.native.dll.annex_native_mark_rigid(self.handle, objects.tensors, objects.n_tensors,
+                                                rigid)
+        objects.find_given(rigid)
+
+    def move_in(self, objects, used=False):
+        """Move tensors to the space: with @used, only if operators use them. Return: counts of
+        storages that moved, and of storages that stayed.
+        """
+        words, moved, stayed = ctypes.create_string_buffer(WORDS), Count(), Count()
+        self.find_given(objects)
+        if self.native.dll.annex_native_move_in(self.handle, ctypes.byref(objects), used,
                                                 ctypes.byref(moved), ctypes.byref(stayed), words,
                                                 WORDS) < 0:
             raise Refused(words.value.decode(errors="replace"))
-        return moved.value, stayed.value
+        return moved, stayed
 
     def move_out(self, objects, most):
         """Move up to @most bytes. Return: the bytes beyond, which stay."""
         words, beyond = ctypes.create_string_buffer(WORDS), U64()
+        self.find_given(objects)
         code = self.native.dll.annex_native_move_out(self.handle, ctypes.byref(objects), most,
                                                      ctypes.byref(beyond), words, WORDS)
         if code < 0:
@@ -313,9 +370,10 @@ class Block:
         return beyond.value
 
     def state(self):
-        """Whether the space is open, tensors in it, bytes that it had no addresses for, and bytes
-        of the tensors in it.
+        """Whether the space is open, tensors in it, bytes that it had no addresses for, bytes of
+        the tensors in it, bytes that the last iteration used outside, and bytes that the largest
+        operator uses.
         """
-        out = (U64 * 4)()
+        out = (U64 * 6)()
         self.native.dll.annex_native_state(self.handle, out)
         return bool(out[0]), *out[1:]

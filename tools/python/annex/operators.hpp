@@ -11,9 +11,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
-#include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 #include "allocator.hpp"
+#include "iterations.hpp"
 #include "work.hpp"
 
 namespace
@@ -116,6 +116,8 @@ void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, Uses *uses
 	const void *ptr = t->storage().data_ptr().get();
 	std::lock_guard<std::mutex> lock(table);
 	auto found = tensors.find(const_cast<void *>(ptr));
+	if (found == tensors.end())
+		add_outside(block, t->storage(), how);
 	if (found == tensors.end() || found->second.block != block)
 		return;
 	for (Use &use : uses->list)
@@ -225,60 +227,6 @@ void redispatch(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::
 	op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, KEY), stack);
 }
 
-/* Begin the next iteration. `running` is held. */
-void turn(Block *block)
-{
-	int err = lib.exec_end(block->exec);
-	std::unique_ptr<Failure> failure(err ? new Failure(err) : nullptr);
-
-	block->progress.ended();
-	block->kernels = 0;
-	block->learns = true;
-	block->stepped = false;
-	err = lib.exec_begin(block->exec);
-	if (failure)
-		throw *failure;
-	if (err)
-		throw Failure(err);
-	ExecStats st;
-	lib.exec_get_stats(block->exec, &st);
-	if (st.plan_err && st.plan_err != block->plan_err)
-		add_pending(hear, nullptr);
-	block->plan_err = st.plan_err;
-}
-
-bool is_in_backward()
-{
-	return torch::autograd::get_current_graph_task_exec_info();
-}
-
-/*
- * An optimizer has stepped. A step in backward, as of an optimizer of one parameter, ends no
- * iteration: the first kernel after that backward does.
- */
-void optimizer_stepped()
-{
-	std::lock_guard<std::mutex> lock(running);
-	Block *block = active;
-
-	if (!block || block->by_hand || !block->kernels)
-		return;
-	if (is_in_backward())
-		block->stepped = true;
-	else
-		turn(block);
-}
-
-/* The program ends an iteration, if it has a kernel. */
-void end_by_hand(Block *block)
-{
-	std::lock_guard<std::mutex> lock(running);
-
-	block->by_hand = true;
-	if (block->kernels)
-		turn(block);
-}
-
 /* Where touches are not served, every thread's kernels are recorded, one at a time. */
 std::unique_lock<std::mutex> lock_kernels()
 {
@@ -300,7 +248,8 @@ class Run
 		bool ended = kernel.block->stepped && !is_in_backward();
 		if (ended || kernel.block->kernels >= LONGEST)
 			turn(kernel.block);
-		kernel.block->kernels++;
+		if (++kernel.block->kernels == UNENDED && !kernel.block->ended)
+			warn_of_no_step(kernel.block);
 		kernel.block->progress.update(kernel.block->kernels);
 	}
 	~Run()
@@ -321,10 +270,14 @@ class Run
 	{
 		kernel.keep(results.list);
 	}
-	/* Whether it is recorded: a kernel that does not fit is not. */
-	bool is_current() const
+	/* Whether page faults bring its tensors: then it is not recorded. */
+	bool is_large() const
 	{
-		return current == &kernel;
+		return kernel.large;
+	}
+	void measure(const Uses &results)
+	{
+		kernel.measure(results.list);
 	}
 	/* Begin the first iteration with this kernel. Kernels before it have made the model. */
 	void learn()
@@ -357,8 +310,14 @@ void run_kernel(const c10::OperatorHandle &op, const Operator &o, c10::DispatchK
 	if (o.works)
 		tensors = tensors_of(o, *stack);
 	redispatch(op, keys, stack);
-	if (run.block() && !run.block()->watched)
-		run.keep(results_of(run.block(), op.schema().returns().size(), *stack));
+	if (run.block() && (run.is_large() || !run.block()->watched)) {
+		Uses results = results_of(run.block(), op.schema().returns().size(), *stack);
+
+		if (run.is_large())
+			run.measure(results);
+		else
+			run.keep(results);
+	}
 	if (o.works && run.block())
 		hold_for_work(run.block(), stack->back(), std::move(tensors), std::move(uses.list));
 }
@@ -461,8 +420,10 @@ void enter(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 	bool step = name.isString() && starts(name.toStringRef(), "Optimizer.step#");
 
 	redispatch(op, keys, stack);
-	if (step)
-		steps.insert(identity(stack->back()));
+	if (!step)
+		return;
+	steps.insert(identity(stack->back()));
+	move_outside(own_block(), READ | WRITE);
 }
 
 void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
