@@ -96,7 +96,7 @@ def iterations(it, twin, before):
             if len(report["losses"]) > LEAST:
                 break
     if it:
-        report["stats"] = it.stats()
+        report["stats"] = dict(it.stats())
     elif not twin:
         report["tensors"] = torch.cuda.max_memory_allocated()
     return report

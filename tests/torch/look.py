@@ -4,6 +4,7 @@
 ANNEX is the tool; ANNEX_LIBRARY says which library.
 """
 import contextlib
+import dataclasses
 import errno
 import fcntl
 import inspect
@@ -29,7 +30,7 @@ sys.path[:0] = [TOOLS, HERE]
 import torch  # noqa: E402
 import annex  # noqa: E402
 import claims  # noqa: E402
-from annex import block, library  # noqa: E402
+from annex import block  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import mlp  # noqa: E402
 from whole import closed, heard, ordinary, whole  # noqa: E402
@@ -524,11 +525,18 @@ def check_interrupt():
 
 def check_words():
     """Each figure is explained where a person looks for it."""
-    words = block.Offload.stats.__doc__ + block.Offload.plan.__doc__
     with whole() as it:
-        keys = set(it.stats()) - {name for name, _ in library.SpaceStats._fields_}
-    claim(f"stats() are explained: {[k for k in keys if f'@{k}' not in words]}",
-          all(f"@{key}" in words for key in keys))
+        kept = torch.ones(1 << 18)
+        stats = it.stats()
+    words = annex.Stats.__doc__
+    names = [field.name for field in dataclasses.fields(stats)]
+    claim(f"stats() are explained: {[k for k in names if f'@{k}:' not in words]}",
+          all(f"@{name}:" in words for name in names))
+    claim("they are typed, with units, and a mapping, also by short names",
+          stats.device_bytes == stats["device"] == dict(stats)["device"] == 1 << 20 and
+          isinstance(stats.iteration_s, float) and "in" in stats and "nonsense" not in stats)
+    claim(f"they are summarised: {stats}", "recording: 0 iterations" in repr(stats) and
+          "1 tensors: 1.0 MiB in device memory, 0 B on storage" in repr(stats))
     functions = [annex.offload, *[getattr(block.Offload, name) for name in (
         "__enter__", "__exit__", "stats", "plan", "trace", "step", "is_open")]]
     claim("public functions have types", all(

@@ -20,7 +20,7 @@ INCLUDE = os.path.join(HERE, "..", "..", "include")
 sys.path[:0] = [os.path.abspath(sys.argv[1]), HERE]
 import torch  # noqa: E402
 import annex  # noqa: E402
-from annex import library, native  # noqa: E402
+from annex import block, library, native  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import small  # noqa: E402
 from whole import (MIB, WAIT, closed, heard, ordinary, refused, run_in, train,  # noqa: E402
@@ -136,6 +136,15 @@ def check_arguments(scratch):
     claim("budget is device_memory", annex.offload("8M", "mem:64M").memory ==
           annex.offload(budget="8M", storage="mem:64M").memory == whole("8M").memory == 8 * MIB)
     refused("a size that is none", errno.EINVAL, "12Q", lambda: whole("12Q"))
+    room, block.available = block.available, lambda: 64 * MIB
+    os.environ["LOCAL_WORLD_SIZE"] = "2"
+    claim("a size by itself: three quarters of a rank's memory", whole("auto").memory == 24 * MIB)
+    del os.environ["LOCAL_WORLD_SIZE"]
+    with whole("auto", f"file:{scratch}/own") as it:
+        torch.ones(1 << 20).sum()
+        claim(f"and is used: {it.stats()}", it.memory == 48 * MIB and
+              it.stats().least_bytes == 4 * MIB)
+    block.available = room
     refused("no storage", errno.EINVAL, "storage", lambda: whole(storage=[]))
     refused("another scheme", errno.EPROTONOSUPPORT, "tape",
             lambda: run_in(whole(storage="tape:3"), lambda: None))

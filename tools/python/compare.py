@@ -85,7 +85,7 @@ def run(args):
         stats = it.stats() if args.way == "annex" else None
     cpu = sum(os.times()[:2])
     print(json.dumps({"way": args.way, "losses": losses, "seconds": statistics.median(times),
-                      "cpu": cpu, "peak": most, "base": base, "stats": stats}))
+                      "cpu": cpu, "peak": most, "base": base, "stats": stats and dict(stats)}))
 
 
 def measure(args, way):

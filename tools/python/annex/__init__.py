@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .library import Error
+from .stats import Stats
 
 if TYPE_CHECKING:
     from . import pyg
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from .dataset import Ahead, Dataset
     from .weights import load
 
-__all__ = ["Ahead", "Array", "Dataset", "Error", "load", "offload", "open", "pyg"]
+__all__ = ["Ahead", "Array", "Dataset", "Error", "Stats", "load", "offload", "open",
+           "pyg"]
 
 HOMES = {"Ahead": "dataset", "Array": "array", "Dataset": "dataset", "load": "weights",
          "offload": "block", "open": "array", "pyg": "pyg"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import errno
 import gc
 import os
@@ -24,8 +25,9 @@ from .available import available
 from .compiled import recorded
 from .gpu import Gpu, number_of
 from .interrupts import Interrupts
-from .library import Error, ExecOpts, ExecStats, Library
+from .library import PAGE, Error, ExecOpts, ExecStats, Library, ranks
 from .native import Block, Count, List, Native, Unavailable, storage_of
+from .stats import Stats
 from .storage import Storage
 
 
@@ -168,7 +170,7 @@ class Offload:
         self.moved, self.stayed = Count(), Count()
         self.moved_later = self.beyond = self.kept = 0
         self.told = set()
-        self.last = {}
+        self.last = Stats()
 
     def frames(self):
         """Memory for the device tier (annex/frames.h); None: the process's."""
@@ -277,18 +279,19 @@ class Offload:
 
     def figures(self):
         if not self.planner:
-            return dict(self.last, state="ended")
+            return dataclasses.replace(self.last, state="ended")
         planner = ExecStats()
         self.library.dll.annex_exec_get_stats(self.planner, ctypes.byref(planner))
         _, count, ordinary, _, outside, least = self.block.state()
-        return dict(self.library.space_stats(self.space), plans=planner.plans,
-                    planned=planner.planned, iterations=planner.iterations,
-                    plan_error=planner.plan_err, tensors=count, ordinary=ordinary,
-                    moved=self.moved.n + self.moved_later, stayed=self.stayed.n,
-                    stayed_bytes=self.stayed.bytes, outside=outside, least=least,
-                    state=self.block.planning(),
-                    iteration_s=planner.ns / 1e9, stall_s=planner.stall_ns / 1e9,
-                    until_plan_s=planner.until_plan_ns / 1e9)
+        space = self.library.space_stats(self.space)
+        faults = {name: space.pop(name) for name in ("faults", "write_faults")}
+        return Stats(plans=planner.plans, planned=planner.planned, iterations=planner.iterations,
+                     plan_error=planner.plan_err, tensors=count, ordinary_bytes=ordinary,
+                     moved=self.moved.n + self.moved_later, stayed=self.stayed.n,
+                     stayed_bytes=self.stayed.bytes, outside_bytes=outside, least_bytes=least,
+                     state=self.block.planning(), iteration_s=planner.ns / 1e9,
+                     stall_s=planner.stall_ns / 1e9, until_plan_s=planner.until_plan_ns / 1e9,
+                     **faults, **{f"{name}_bytes": value for name, value in space.items()})
 
     def inside(self, name):
         """Refuse function @name outside of the block's thread, which runs the iterations."""
@@ -299,37 +302,8 @@ class Offload:
         if threading.get_ident() != self.thread:
             raise Error(errno.EINVAL, f"offload: call {name}() in the thread that began the block")
 
-    def stats(self) -> dict[str, typing.Any]:
-        """A dict of figures.
-
-        @state: of planning: "recording" iterations; "a plan is being made"; "planned": the last
-            iteration was under a plan; "strayed": it differed from its plan; "no plan" could be
-            made; "without plans" (policy none); "ended".
-        @plan_error: why there is no plan: a negative errno. A warning has the words.
-        @plans: plans that were made so far.
-        @planned: whether the last iteration was under a plan.
-        @iterations: iterations so far.
-        @iteration_s: seconds of the last one.
-        @stall_s: seconds of the last one in which it waited for tensors.
-        @until_plan_s: seconds from the first iteration until a plan was in use (0: none was).
-        @tensors: tensors in the space now.
-        @ordinary: bytes of tensors that the storage had no room for, so far.
-        @moved: storages that moved to the space, when the block began or later.
-        @stayed: storages that did not when it began.
-        @stayed_bytes: their bytes.
-        @outside: bytes of tensors outside of the space that the last iteration used.
-        @least: bytes of tensors that the largest operator uses at once: a smaller device_memory
-            makes it run by page faults.
-
-        Bytes of struct annex_space_stats, some of which are:
-        @device: in memory now.
-        @stored: on storage now.
-        @in: arrived so far.
-        @out: left so far.
-        @clean: left without being written, because the storage had them.
-        @over: beyond device memory, at most.
-        @faults: a count, of page faults.
-        """
+    def stats(self) -> Stats:
+        """Figures of the block: help(annex.Stats) explains them."""
         if os.getpid() != self.pid:
             raise Error(errno.ECHILD, "offload: its block began before fork()")
         figures = self.figures()
@@ -387,6 +361,12 @@ class Offload:
         return bool(self.block and self.block.state()[0])
 
 
+def automatic(gpu: typing.Any) -> int:
+    """Bytes of device memory: three quarters of the memory that is left for this rank."""
+    free = torch.cuda.mem_get_info(gpu.number)[0] if gpu else available() // ranks()[1]
+    return free // 4 * 3 // PAGE * PAGE
+
+
 def offload(budget: int | str | None = None, storage: str | typing.Iterable[str] = (),
             checksum: bool = False, *, device_memory: int | str | None = None,
             device: str | int | torch.device = "cpu", host: int | str = 0,
@@ -410,7 +390,8 @@ def offload(budget: int | str | None = None, storage: str | typing.Iterable[str]
                 y = model(x)
                 it.step()
 
-    @budget: a short form of @device_memory, a number of bytes or a text such as "8G".
+    @device_memory: bytes, or a text such as "8G". "auto": three quarters of the memory that is
+    left, in control groups and among ranks, when this function is called. @budget: its short form.
     @storage: URI of a device, or several. A file that does not exist is made for the block.
     @checksum: compare bytes that return with the bytes that left. A difference is an error.
     @device: "cpu", "cuda" or "cuda:1".
@@ -420,14 +401,15 @@ def offload(budget: int | str | None = None, storage: str | typing.Iterable[str]
     @progress: whether a line on stderr shows iterations. None: if that is a terminal.
     """
     if budget is None and device_memory is None:
-        raise Error(errno.EINVAL, 'offload: no size: device_memory="8G"')
+        raise Error(errno.EINVAL, 'offload: no size: device_memory="8G", or "auto"')
     if budget is not None and device_memory is not None:
         raise Error(errno.EINVAL, "offload: give device_memory, or budget as its short form, not "
                     "both")
     library = Library()
-    memory = library.size(budget if device_memory is None else device_memory)
+    size = budget if device_memory is None else device_memory
     number = number_of(device)
     gpu = None if number is None else Gpu.open(library, number)
+    memory = automatic(gpu) if size == "auto" else library.size(size)
     try:
         native = Native.load(library, hear, move_used, bool(gpu))
     except Unavailable as reason:
