@@ -78,6 +78,21 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out);
 
 /**
+ * annex_exec_give() - Give the planner a plan of an earlier run, to be followed from the first
+ * iteration on.
+ * @e: the planner, which has a policy that makes plans.
+ * @trace: the trace of annex_exec_plan(); after success it belongs to the planner.
+ * @plan: the plan, likewise.
+ *
+ * As any plan, it is followed as long as an iteration is like its trace. A plan that
+ * annex_plan_check() accepts for the space's sizes is accepted, also of another policy.
+ *
+ * Return: 0; -EINVAL (an iteration is under way; the policy is "none"; as annex_plan_check());
+ * -ENOMEM.
+ */
+int annex_exec_give(struct annex_exec *e, struct annex_trace *trace, struct annex_plan *plan);
+
+/**
  * annex_exec_destroy() - Free a planner. The space and its tensors are left unchanged.
  * @e: the planner; NULL is allowed.
  */

@@ -461,18 +461,36 @@ static struct annex_system measure(const struct annex_exec *e)
 	return sys;
 }
 
-static int plan_anew(struct annex_exec *e, bool seen)
+/* The system, with the counts and capacities of the space, also if the options have a system. */
+static struct annex_system system_of(const struct annex_exec *e)
 {
 	struct annex_system sys = e->opts.system ? e->system : measure(e);
-	int err;
 
-	/* Use the counts and capacities of the space, also with the options' system. */
 	sys.gpus = 1;
 	sys.strict = sys.frees = true; /* a program's own kernels, and its own tensors */
 	sys.ssds = e->space->opts.n_stores;
 	sys.gpu = room(e);
 	sys.host = e->space->opts.host;
 	sys.cxl = e->space->opts.cxl_bytes;
+	return sys;
+}
+
+int annex_exec_give(struct annex_exec *e, struct annex_trace *trace, struct annex_plan *plan)
+{
+	struct annex_system sys = system_of(e);
+	int err;
+
+	if (e->iterates || !e->policy)
+		return annex_fail(-EINVAL, "exec: an iteration is under way, or none has plans");
+	err = annex_plan_check(plan, trace, &sys);
+	return err ? err : annex_kinds_give(&e->kinds, &sys, trace, plan);
+}
+
+static int plan_anew(struct annex_exec *e, bool seen)
+{
+	struct annex_system sys = system_of(e);
+	int err;
+
 	e->next = calloc(1, sizeof(*e->next));
 	if (!e->next)
 		return annex_fail(-ENOMEM, "exec: no memory for a plan");
@@ -532,6 +550,8 @@ int annex_exec_end(struct annex_exec *e)
 	annex_uses_see_stay(e);
 	finish(e);
 	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);
+	if (e->plan && !e->strayed)
+		annex_planning_learn(e->plan, &e->kinds.logs[0]);
 	e->iterates = false;
 	e->stats.iterations++;
 	return !err && lacks_plan(e, seen) ? plan_anew(e, seen) : err;

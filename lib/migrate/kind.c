@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/log.h"
 #include "kind.h"
 
 /* Move entry @i to the front. */
@@ -83,6 +85,20 @@ void annex_kinds_keep(struct kinds *k, struct planning *plan)
 		k->n_plans++;
 	k->plans[i] = plan;
 	plan_first(k, i);
+}
+
+int annex_kinds_give(struct kinds *k, const struct annex_system *sys, struct annex_trace *trace,
+		     struct annex_plan *plan)
+{
+	struct planning *given = malloc(sizeof(*given));
+	int err = given ? annex_planning_take(given, sys, trace, plan)
+			: annex_fail(-ENOMEM, "exec: no memory for a plan");
+
+	if (err)
+		free(given);
+	else
+		annex_kinds_keep(k, given);
+	return err;
 }
 
 void annex_kinds_used(struct kinds *k, struct planning *plan)

@@ -38,6 +38,10 @@ struct planning *annex_kinds_match(const struct kinds *k, const struct iteration
 void annex_kinds_keep(struct kinds *k, struct planning *plan);
 void annex_kinds_used(struct kinds *k, struct planning *plan);
 
+/* Add a plan of an earlier run. -ENOMEM: it still belongs to the caller. */
+int annex_kinds_give(struct kinds *k, const struct annex_system *sys, struct annex_trace *trace,
+		     struct annex_plan *plan);
+
 void annex_kinds_clear(struct kinds *k);
 
 #endif

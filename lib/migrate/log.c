@@ -214,6 +214,42 @@ int annex_log_copy(struct iteration_log *to, const struct iteration_log *from)
 	return annex_fail(-ENOMEM, "exec: no memory for a record");
 }
 
+static int add_traced(struct iteration_log *to, const struct annex_trace *trace, uint32_t k)
+{
+	int err = annex_log_kernel(to, trace->kernels[k].name);
+
+	if (err)
+		return err;
+	to->kernels[k].usual = to->kernels[k].ns = trace->kernels[k].ns;
+	to->kernels[k].seen = 2;
+	for (uint32_t i = trace->kernels[k].first; i < trace->kernels[k + 1].first && !err; i++)
+		err = annex_log_use(to, trace->uses[i].tensor, trace->uses[i].how);
+	return err;
+}
+
+int annex_log_from_trace(struct iteration_log *to, const struct annex_trace *trace)
+{
+	int err = 0;
+
+	memset(to, 0, sizeof(*to));
+	for (uint32_t i = 0; i < trace->n_tensors && !err; i++) {
+		const struct annex_tensor *t = &trace->tensors[i];
+		const struct log_tensor tensor = {.serial = i + 1,
+						  .bytes = t->bytes,
+						  .any = !t->global,
+						  .global = t->global,
+						  .stays = t->death != ANNEX_KERNEL_NONE};
+
+		err = annex_log_tensor(to, &tensor) < 0 ? -ENOMEM : 0;
+	}
+	for (uint32_t k = 0; k < trace->n_kernels && !err; k++)
+		err = add_traced(to, trace, k);
+	to->open = false;
+	if (err)
+		annex_log_clear(to);
+	return err ? annex_fail(err, "exec: no memory for a record") : 0;
+}
+
 static int add_kernel(const struct iteration_log *log, uint32_t k, bool usual,
 		      struct annex_trace *trace)
 {

@@ -98,6 +98,9 @@ void annex_log_follow(struct iteration_log *log, const struct iteration_log *bef
 /* Copy a log. -ENOMEM. */
 int annex_log_copy(struct iteration_log *to, const struct iteration_log *from);
 
+/* Make a record from a trace. Its tensors have no addresses. -ENOMEM. */
+int annex_log_from_trace(struct iteration_log *to, const struct annex_trace *trace);
+
 /* Make a trace, with the usual times of kernels or those of this iteration. -EINVAL, -ENOMEM. */
 int annex_log_trace(const struct iteration_log *log, bool usual, struct annex_trace **trace);
 

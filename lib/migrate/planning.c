@@ -55,6 +55,26 @@ int annex_planning_start(struct planning *p, const struct annex_policy *policy,
 	return err;
 }
 
+int annex_planning_take(struct planning *p, const struct annex_system *sys,
+			struct annex_trace *trace, struct annex_plan *plan)
+{
+	*p = (struct planning){.sys = *sys, .given = true};
+	int err = annex_log_from_trace(&p->log, trace);
+
+	if (err)
+		return err;
+	p->trace = trace;
+	p->plan = plan;
+	return 0;
+}
+
+void annex_planning_learn(struct planning *p, const struct iteration_log *last)
+{
+	for (uint32_t i = 0; p->given && i < p->log.n_tensors && i < last->n_tensors; i++)
+		p->log.tensors[i] = last->tensors[i];
+	p->given = false;
+}
+
 bool annex_planning_ended(const struct planning *p)
 {
 	/* Acquire: pairs with run(). */

@@ -20,6 +20,7 @@
  * @done: the thread has ended; @plan or @err is set.
  * @running: @thread was started and not joined.
  * @once: the kind of iteration occurred once. A failure is then no warning.
+ * @given: it is from an earlier run, and @log has no addresses yet.
  * @err: 0, or the error.
  */
 struct planning {
@@ -30,7 +31,7 @@ struct planning {
 	struct annex_plan *plan;
 	pthread_t thread;
 	uint32_t done;
-	bool running, once;
+	bool running, once, given;
 	int err;
 };
 
@@ -38,6 +39,13 @@ struct planning {
 int annex_planning_start(struct planning *p, const struct annex_policy *policy,
 			 const struct annex_system *sys, const struct iteration_log *log,
 			 bool once);
+
+/* Take over a trace and a plan of an earlier run. -ENOMEM: they still belong to the caller. */
+int annex_planning_take(struct planning *p, const struct annex_system *sys,
+			struct annex_trace *trace, struct annex_plan *plan);
+
+/* Learn the addresses of tensors from an iteration of the plan's kind, if it has none. */
+void annex_planning_learn(struct planning *p, const struct iteration_log *last);
 
 /* Whether the thread has ended; wait for its end. */
 bool annex_planning_ended(const struct planning *p);

@@ -33,7 +33,7 @@ import claims  # noqa: E402
 from annex import block  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
 from models import mlp  # noqa: E402
-from whole import closed, heard, ordinary, whole  # noqa: E402
+from whole import MIB, closed, heard, ordinary, run_in, whole  # noqa: E402
 
 
 def refused(words, number, pattern, call):
@@ -123,6 +123,30 @@ def check_plan(scratch):
     claim("the block has ended", it.stats()["state"] == "ended")
     refused("a plan after the block", errno.EINVAL, "inside", it.plan)
     refused("an iteration after the block", errno.EINVAL, "inside", it.step)
+
+
+def check_kept(scratch):
+    """A plan of an earlier block is followed from the first iteration on."""
+    files = [os.path.join(scratch, name) for name in ("kept.plan", "kept.trace")]
+    training = Training()
+    with whole() as it:
+        training.until(it, lambda s: s["planned"])
+        first = it.stats().iterations
+        it.plan(files[0])
+        it.trace(files[1])
+    with whole(plan=files) as it:
+        stats = [(training.step(), it.stats())[1] for _ in range(3)]
+    claim(f"a kept plan: {[dict(s) for s in stats]}", stats[0].planned and stats[2].planned and
+          stats[2].in_bytes > MIB)
+    plain = Training()
+    for _ in range(first + 3):
+        plain.step()
+    claim("a kept plan: the same numbers", alike([p.detach() for p in plain.model.parameters()],
+                                                 [p.detach() for p in training.model.parameters()]))
+    told = heard(lambda: run_in(whole("3M", plan=files), training.step))
+    claim(f"a kept plan of more memory: {told}", "kept.plan is not used" in told[0])
+    refused("no such plan", errno.ENOENT, "nowhere", lambda: run_in(
+        whole(plan=("/nowhere/a.plan", files[1])), training.step))
 
 
 def check_kinds():
@@ -555,6 +579,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_plan(scratch)
         check_no_plans(scratch)
+        check_kept(scratch)
     check_kinds()
     check_inference()
     check_told()

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
 #include <annex/detail/clock.h>
 #include <annex/exec.h>
 #include "tests/unit/unit.h"
@@ -156,4 +158,107 @@ static void after_preparation(void)
 	annex_space_destroy(space);
 }
 
-UNIT_SUITE(exec_soon, {"in the middle", in_the_middle}, {"after preparation", after_preparation})
+#define TENSORS 8u
+
+struct run {
+	struct annex_space *space;
+	struct annex_exec *exec;
+	void *tensors[TENSORS];
+};
+
+static void open_run(struct run *r, uint64_t device)
+{
+	struct annex_space_opts opts = {.device = device, .host = 16 * MIB, .size = 16 * MIB};
+	const struct annex_exec_opts steady = {.drift = 1e6};
+
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r->space), 0);
+	for (uint32_t i = 0; i < TENSORS; i++)
+		CU_ASSERT_EQUAL_FATAL(annex_alloc(r->space, "t", MIB, &r->tensors[i]), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_exec_create(r->space, &steady, &r->exec), 0);
+}
+
+static void close_run(struct run *r)
+{
+	annex_exec_destroy(r->exec);
+	annex_space_destroy(r->space);
+}
+
+static struct annex_exec_stats iterate_once(struct run *r)
+{
+	struct annex_exec_stats st;
+
+	CU_ASSERT_EQUAL(annex_exec_begin(r->exec), 0);
+	for (uint32_t i = 0; i < TENSORS; i++) {
+		run(r->exec, "one", r->tensors[i]);
+		++*(uint32_t *)r->tensors[i];
+	}
+	CU_ASSERT_EQUAL(annex_exec_end(r->exec), 0);
+	annex_exec_get_stats(r->exec, &st);
+	return st;
+}
+
+/* Text of the plan, or of its trace. */
+static char *text_of(const struct annex_exec *e, bool of_plan)
+{
+	const struct annex_trace *trace = NULL;
+	const struct annex_system *sys;
+	const struct annex_plan *plan = annex_exec_plan(e, &trace, &sys);
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	CU_ASSERT_FATAL(plan && f);
+	CU_ASSERT_EQUAL(of_plan ? annex_plan_write(plan, f) : annex_trace_write(trace, f), 0);
+	fclose(f);
+	return text;
+}
+
+/* Give a plan to a space of @device bytes. Return: what annex_exec_give() does. */
+static int give(struct run *r, uint64_t device, const char *plan_text, const char *trace_text)
+{
+	struct annex_trace *trace;
+	struct annex_plan *plan;
+	int err;
+
+	open_run(r, device);
+	CU_ASSERT_EQUAL_FATAL(annex_trace_parse(trace_text, strlen(trace_text), &trace), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_plan_parse(plan_text, strlen(plan_text), &plan), 0);
+	err = annex_exec_give(r->exec, trace, plan);
+	if (err) {
+		annex_trace_free(trace);
+		annex_plan_free(plan);
+	}
+	return err;
+}
+
+/* A plan of an earlier run, with tensors at other addresses, is followed at once. */
+static void of_an_earlier_run(void)
+{
+	struct run first, second;
+	struct annex_exec_stats st;
+	uint64_t since = annex_now();
+	char *plan, *trace;
+
+	open_run(&first, 4 * MIB);
+	do
+		st = iterate_once(&first);
+	while (!st.planned && annex_now() - since < WAIT_NS);
+	plan = text_of(first.exec, true);
+	trace = text_of(first.exec, false);
+	CU_ASSERT_EQUAL(give(&second, 4 * MIB, plan, trace), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		st = iterate_once(&second);
+		CU_ASSERT(st.planned && !st.strayed && !st.planning);
+		CU_ASSERT_EQUAL(st.plans, 0);
+	}
+	CU_ASSERT_EQUAL(*(uint32_t *)second.tensors[0], 3);
+	close_run(&second);
+	CU_ASSERT_EQUAL(give(&second, 2 * MIB, plan, trace), -EINVAL); /* it is too small */
+	close_run(&second);
+	close_run(&first);
+	free(plan);
+	free(trace);
+}
+
+UNIT_SUITE(exec_soon, {"in the middle", in_the_middle}, {"after preparation", after_preparation},
+	   {"of an earlier run", of_an_earlier_run})

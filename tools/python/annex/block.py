@@ -149,20 +149,20 @@ def write(path, text):
 
 
 class Offload:
-    """@memory: bytes of device memory. @policy: of plans (annex/exec.h). @progress: whether a line
-    on stderr shows it; None: if that is a terminal. @gpu: the GPU whose tensors move; None: the
-    processor's do.
+    """@memory: bytes of device memory. @policy: of plans (annex/exec.h). @plan: files of a plan and
+    of its trace, or None. @progress: whether a line on stderr shows it; None: if that is a
+    terminal. @gpu: the GPU whose tensors move; None: the processor's do.
     """
 
-    def __init__(self, library, native, memory, storage, checksum, policy, progress, host, cxl,
-                 gpu):
+    def __init__(self, library, native, memory, storage, checksum, policy, plan, progress, host,
+                 cxl, gpu):
         self.library, self.native, self.gpu = library, native, gpu
         self.memory = memory
         self.storage = Storage(storage, memory)
         self.checksum = checksum
         self.host = library.size(host)
         self.cxl = cxl
-        self.policy = policy
+        self.policy, self.files = policy, plan
         self.lines = os.isatty(STDERR) if progress is None else progress
         self.interrupts = Interrupts(Offload.__enter__, Offload.__exit__)
         self.block = self.space = self.planner = self.stack = self.thread = None
@@ -196,7 +196,7 @@ class Offload:
             raise
         return Block(self.native, self.library, self.space, stores, cxl, self.planner, SMALLEST,
                      self.memory, self.gpu.number if self.gpu else -1, self.policy != "none",
-                     self.lines)
+                     self.lines, bool(self.files))
 
     @staticmethod
     def enter_alone(stack):
@@ -216,6 +216,8 @@ class Offload:
             stack.callback(self.block.leave)
             self.library.give_memory_back()
             self.tell()
+            if self.files:
+                self.take_plan()
             stack.callback(self.give_back)
             stack.callback(self.end)
             if self.gpu:
@@ -229,6 +231,15 @@ class Offload:
         if self.interrupts.waits:
             self.__exit__(None, None, None)
         return self
+
+    def take_plan(self):
+        """Follow a plan of an earlier block. One that does not fit is only told of."""
+        try:
+            plans.give(self.library, self.planner, self.files)
+        except Error as error:
+            if error.errno != errno.EINVAL:
+                raise
+            warnings.warn(error.strerror, RuntimeWarning, stacklevel=4)
 
     def end(self):
         self.last = self.figures()
@@ -371,7 +382,7 @@ def offload(budget: int | str | None = None, storage: str | typing.Iterable[str]
             checksum: bool = False, *, device_memory: int | str | None = None,
             device: str | int | torch.device = "cpu", host: int | str = 0,
             cxl: str | None = None, policy: str = "annex",
-            progress: bool | None = None) -> Offload:
+            plan: tuple[str, str] | None = None, progress: bool | None = None) -> Offload:
     """While the block lasts, tensors of @device live in a space: at most @device_memory of them are
     in its memory at a time, and the others are on @storage.
 
@@ -398,6 +409,8 @@ def offload(budget: int | str | None = None, storage: str | typing.Iterable[str]
     @host: bytes of ordinary memory beside, to which tensors move before @storage.
     @cxl: CXL memory to which tensors move: "numa:1?size=8G", or another range.
     @policy: of the plans that move tensors. "none": tensors arrive when operators use them.
+    @plan: files that it.plan() and it.trace() have written in an earlier block, ("a.plan",
+    "a.trace"). That plan is followed from the first iteration on.
     @progress: whether a line on stderr shows iterations. None: if that is a terminal.
     """
     if budget is None and device_memory is None:
@@ -414,4 +427,5 @@ def offload(budget: int | str | None = None, storage: str | typing.Iterable[str]
         native = Native.load(library, hear, move_used, bool(gpu))
     except Unavailable as reason:
         raise Error(errno.EOPNOTSUPP, f"offload: its compiled part is missing: {reason}") from None
-    return Offload(library, native, memory, storage, checksum, policy, progress, host, cxl, gpu)
+    return Offload(library, native, memory, storage, checksum, policy, plan, progress, host, cxl,
+                   gpu)

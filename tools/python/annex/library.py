@@ -117,6 +117,9 @@ CALLS = {
     "annex_space_create": (ctypes.POINTER(SpaceOpts), OUT),
     "annex_exec_create": (VOID, ctypes.POINTER(ExecOpts), OUT),
     "annex_exec_trace": (VOID, OUT),
+    "annex_exec_give": (VOID, VOID, VOID),
+    "annex_trace_read": (TEXT, OUT),
+    "annex_plan_read": (TEXT, OUT),
     "annex_trace_write": (VOID, VOID),
     "annex_plan_write": (ctypes.POINTER(Plan), VOID),
     "annex_vitality_create": (VOID, OUT),
@@ -133,6 +136,7 @@ ENDS = {
     "annex_exec_get_stats": (VOID, ctypes.POINTER(ExecStats)),
     "annex_set_log": (VOID, VOID),
     "annex_trace_free": (VOID,),
+    "annex_plan_free": (VOID,),
     "annex_vitality_destroy": (VOID,),
 }
 

@@ -140,10 +140,12 @@ const char *annex_native_open(const char *path, PyObject *type, int (*tell)(void
 /*
  * Make a block, which owns the space, its stores, its CXL memory or NULL, and the planner. @gpu:
  * number of the GPU whose tensors move; -1: the processor's do. @plans: whether the policy makes
- * plans. @lines: whether progress is shown.
+ * plans. @lines: whether progress is shown. @learns: whether the first kernel begins an iteration;
+ * otherwise the first one that training has.
  */
 void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *exec,
-			 uint64_t smallest, uint64_t budget, int gpu, bool plans, bool lines)
+			 uint64_t smallest, uint64_t budget, int gpu, bool plans, bool lines,
+			 bool learns)
 {
 	auto *block = new Block;
 
@@ -160,6 +162,7 @@ void *annex_native_enter(void *space, void **stores, size_t n, void *cxl, void *
 	block->user_only = how == WATCH_USER || how == WATCH_SIGNAL;
 	block->watched = how != WATCH_NONE;
 	block->plans = plans;
+	block->learns = learns;
 	block->progress.begin(space, exec, plans, lines);
 	return block;
 }

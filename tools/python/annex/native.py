@@ -230,7 +230,8 @@ class Native:
                               "of Annex")
         dll.annex_native_enter.argtypes = (ctypes.c_void_p, OBJECTS, ctypes.c_size_t,
                                            ctypes.c_void_p, ctypes.c_void_p, U64, U64,
-                                           ctypes.c_int, ctypes.c_bool, ctypes.c_bool)
+                                           ctypes.c_int, ctypes.c_bool, ctypes.c_bool,
+                                           ctypes.c_bool)
         dll.annex_native_enter.restype = ctypes.c_void_p
         for function in (waits.annex_native_end, dll.annex_native_begin, dll.annex_native_leave,
                          dll.annex_native_clear, dll.annex_native_forget, dll.annex_native_has,
@@ -272,16 +273,17 @@ class Native:
 
 class Block:
     """A block of native.cpp: a space for PyTorch's tensors. @gpu: its number; -1: the processor.
-    @plans: whether the policy makes plans. @lines: whether progress is shown.
+    @plans: whether the policy makes plans. @lines: whether progress is shown. @learns: whether the
+    first operator begins an iteration; otherwise the first one that training has.
     """
 
     def __init__(self, native, library, space, stores, cxl, planner, smallest, budget, gpu, plans,
-                 lines):
+                 lines, learns):
         self.native = native
         self.library = library
         array = (ctypes.c_void_p * len(stores))(*[store.value for store in stores])
         self.handle = native.dll.annex_native_enter(space, array, len(stores), cxl, planner,
-                                                    smallest, budget, gpu, plans, lines)
+                                                    smallest, budget, gpu, plans, lines, learns)
 
     def __del__(self):
         self.native.dll.annex_native_forget(self.handle)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A planner's plan and trace (annex/exec.h), and the simulator's figures of them."""
 import ctypes
+import os
 
-from .library import SimJob, SimResult, System
+from .library import Error, SimJob, SimResult, System
 
 FLAGS = ("strict", "frees")
 # Options of annex plan and annex simulate, with their members and units.
@@ -55,6 +56,23 @@ def trace_text(library, planner):
         return text_of(library, "annex_trace_write", trace)
     finally:
         library.dll.annex_trace_free(trace)
+
+
+def give(library, planner, paths):
+    """Give the planner a plan of an earlier run: files of a plan and of its trace."""
+    plan, trace = ctypes.c_void_p(), ctypes.c_void_p()
+    path = paths[0]
+    try:
+        library("annex_plan_read", os.fsencode(path), ctypes.byref(plan))
+        path = paths[1]
+        library("annex_trace_read", os.fsencode(path), ctypes.byref(trace))
+        path = paths[0]
+        library("annex_exec_give", planner, trace, plan)
+    except Error as error:
+        library.dll.annex_plan_free(plan)
+        library.dll.annex_trace_free(trace)
+        raise Error(error.errno, f"offload: the plan of {path} is not used: "
+                    f"{error.strerror}") from None
 
 
 def bound(library, trace, system):
