@@ -446,6 +446,20 @@ def check_stuck():
         claim("the next block takes them", not first.is_open() and second.stats()["stayed"] == 0)
     claim("they return from there", closed(second))
     claim("with their numbers", alike(numbers_before, [p.detach() for p in model.parameters()]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with whole("8M", "mem:64M") as first:
+            value = (model(torch.ones(64, 512)) ** 2).mean()
+        with whole("8M", "mem:64M") as second:
+            kept = second.stats().stayed_bytes
+            value.backward()
+            value = optimizer.step()
+            claim(f"a graph that ends in the next block: an optimizer's step takes them: {kept}",
+                  kept >= 2 * MIB and not first.is_open())
+    optimizer.zero_grad(set_to_none=True)
+    claim("and they return, with their numbers", closed(second) and
+          alike(numbers_before, [p.detach() for p in model.parameters()]))
 
 
 def check_room(scratch):

@@ -74,10 +74,11 @@ void see_outside(Block *block)
 	if (!block->warned_outside && !block->refused && block->beside > block->budget / 4) {
 		block->warned_outside = true;
 		warn(block,
-		     "offload: operators use " + human(block->beside) + " of tensors " +
-			     "outside of the space, beyond device_memory: tensors of NumPy, " +
-			     "of mapped files and of shared memory do not move: clone() " +
-			     "them inside of the block");
+		     "offload: operators use " + human(block->beside) +
+			     " of tensors outside of the space, beyond device_memory: " +
+			     "tensors of NumPy, of mapped files, of shared memory, or kept " +
+			     "from an earlier block do not move: clone() them inside of " +
+			     "the block");
 	}
 	std::lock_guard<std::mutex> lock(table);
 	block->outside.clear();
@@ -86,11 +87,11 @@ void see_outside(Block *block)
 /*
  * Move tensors to the space that operators have used outside of it, if one was used in one of the
  * ways @how: an optimizer's step writes them next, or an operator has. A written page of a mapped
- * file is memory of its own.
+ * file is memory of its own. On a GPU, kernels that were launched may still use them.
  */
 void move_outside(Block *block, uint32_t how)
 {
-	if (current || block->searched >= SEARCHES || !bytes_outside(block, how))
+	if (current || !block->watched || block->searched >= SEARCHES || !bytes_outside(block, how))
 		return;
 	block->searched++;
 	move_used();

@@ -116,10 +116,8 @@ void add_tensor(Block *block, const c10::TensorImpl *t, uint32_t how, Uses *uses
 	const void *ptr = t->storage().data_ptr().get();
 	std::lock_guard<std::mutex> lock(table);
 	auto found = tensors.find(const_cast<void *>(ptr));
-	if (found == tensors.end())
-		add_outside(block, t->storage(), how);
 	if (found == tensors.end() || found->second.block != block)
-		return;
+		return add_outside(block, t->storage(), how);
 	for (Use &use : uses->list)
 		if (use.ptr == ptr) {
 			use.how |= how;
