@@ -99,6 +99,33 @@ def check_large_plan():
           len(told) == 2 and "too small for aten::addmm" in told[0] and "least" in told[1])
 
 
+def check_sparse():
+    """An embedding of more than device memory: only touched parts of the table and state move."""
+    def learn(around):
+        torch.manual_seed(7)
+        moved = []
+        with around as it:
+            table = torch.nn.Embedding(1 << 15, 64, sparse=True)
+            optimizer = torch.optim.SparseAdam(table.parameters())
+            for _ in range(4):
+                before = it.stats().in_bytes if it else 0
+                optimizer.zero_grad()
+                table(torch.randint(1 << 15, (8,))).square().sum().backward()
+                optimizer.step()
+                moved.append(it.stats().in_bytes - before if it else 0)
+        return [table.weight.detach()], moved
+
+    it = whole("2M")
+    plain, got = learn(contextlib.nullcontext())[0], []
+    told = heard(lambda: got.extend(learn(it)))
+    claim("an embedding beyond device memory: the same numbers", alike(plain, got[0]))
+    claim(f"its rows move: {got[1]} bytes of {24 * MIB} in an iteration",
+          max(got[1][1:]) < 4 * MIB)
+    claim(f"it is told: {told}", "page faults" in told[0])
+    got.clear()
+    claim("all is freed after an embedding", closed(it))
+
+
 def check_errors(scratch):
     refused("nesting", errno.EBUSY, "nest", lambda: run_in(whole(), lambda: run_in(
         whole(), lambda: None)))
@@ -308,6 +335,7 @@ def main():
     check_structures()
     check_large()
     check_large_plan()
+    check_sparse()
     check_failing_storage()
     check_full()
     check_touch()
