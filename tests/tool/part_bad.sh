@@ -197,18 +197,17 @@ refused "table that exists" "already" "$annex" scan import t.csv -o t
 
 refused "vadd of two lengths" "elements" "$annex" vadd x.f64 trips/tax.f64 -o q.f64
 mkdir npy
-npy x.f64 '<f4' '(307200,)' >npy/a.npy
-refused "vadd of another type" "use --type f32" "$annex" vadd npy/a.npy x.f64 -o q.f64
-npy x.f64 '>f8' '(153600,)' >npy/a.npy
-refused "bytes in the other order" "type '>f8'" "$annex" vadd npy/a.npy x.f64 -o q.f64
-npy x.f64 '<f8' '(153601,)' >npy/a.npy
-refused "an array that is truncated" "truncated" "$annex" vadd npy/a.npy x.f64 -o q.f64
-npy x.f64 '<f8' '(18446744073709551615, 2)' >npy/a.npy
-refused "an array beyond 64 bits" "shape" "$annex" vadd npy/a.npy x.f64 -o q.f64
-npy x.f64 '<f8' '(-1,)' >npy/a.npy
-refused "a negative shape" "shape" "$annex" vadd npy/a.npy x.f64 -o q.f64
-npy x.f64 '<f8' '3' >npy/a.npy
-refused "no shape" "shape" "$annex" vadd npy/a.npy x.f64 -o q.f64
+while IFS='|' read -r words type shape pattern; do
+	npy x.f64 "$type" "$shape" >npy/a.npy
+	refused "$words" "$pattern" "$annex" vadd npy/a.npy x.f64 -o q.f64
+done <<-END
+	vadd of another type|<f4|(307200,)|use --type f32
+	bytes in the other order|>f8|(153600,)|type '>f8'
+	an array that is truncated|<f8|(153601,)|truncated
+	an array beyond 64 bits|<f8|(18446744073709551615, 2)|shape
+	a negative shape|<f8|(-1,)|shape
+	no shape|<f8|3|shape
+END
 npy x.f64 '<f8' '(300, 512)' >npy/a.npy
 refused "a matrix as a column" "2 dimensions" "$annex" scan --columns npy --where 'a>0'
 head -c 60 npy/a.npy >npy/b.npy

@@ -102,8 +102,8 @@ struct epoch {
  * struct annex_taste - Settings in which passes differ.
  * @far: SSDs are tried before host memory.
  * @lead: a tier is accepted if a fetch from it takes at most @lead times its uncontended time.
- * @rent: for each nanosecond of a slot, what a byte pays for room in a tier, in transfers: the
- *	tier that relieves most for its price is taken, whatever the other settings say; NULL: free.
+ * @rent: price of room in a tier, for a byte and a nanosecond of each slot, in transfers. A cut
+ *	takes the tier that relieves most for its price, and ignores @far and @lead. NULL: no price.
  */
 struct annex_taste {
 	bool far;
@@ -192,8 +192,9 @@ void annex_defer(struct annex_pass *p, uint32_t slice, uint32_t later);
 /* cut.c */
 
 /*
- * Costs of a cut: bytes to write, bytes that would be late, what the links have left for it, the
- * rent of a byte, and for how many slots the bytes are away until they begin to return.
+ * Costs of a cut: @writes has the bytes to write, @late the bytes of all transfers that come late,
+ * @in and @out the bytes that the links have left for it, @rent the rent of a byte, and @away the
+ * number of slots until the first byte returns.
  */
 struct annex_price {
 	uint64_t writes;
