@@ -21,6 +21,7 @@ const struct cli_command tool_commands[] = {
 	{"bind", cmd_bind, "bind NVMe controllers and CXL memory to the kernel module annex"},
 	{"unbind", cmd_unbind, "return them to the kernel's own drivers"},
 	{"health", cmd_health, "show how an NVMe controller says that it is"},
+	{"poison", cmd_poison, "show and clear the poison list of a CXL memory device"},
 	{"doctor", cmd_doctor, "report missing requirements of each kind of device"},
 	{"selftest", cmd_selftest, "check storage with random work, compared with plain arrays"},
 	{NULL, NULL, NULL}};

@@ -186,6 +186,23 @@ int annex_hdm_alloc(struct annex_hdm *h, size_t bytes, size_t align, const char 
 int annex_hdm_free(struct annex_hdm *h, void *ptr);
 
 /**
+ * annex_hdm_clear() - Zero poisoned pages, so that they can be used again.
+ * @h: the range.
+ * @ptr: a piece that annex_hdm_free() would free, with a name or of more than 8 KiB; NULL: all free
+ *	memory.
+ *
+ * Other pages keep their data. Other open handles do not allocate the pages until they call this
+ * too. If the table is poisoned, open the range with format=1, which clears that too.
+ *
+ * Return: 0, also if no page is poisoned; -EINVAL (no such piece); -EPERM (a piece of another
+ * handle); -EOPNOTSUPP (only annex.ko clears poison, if the device can); -EACCES (a shared range,
+ * without CAP_SYS_ADMIN); -EINTR (a signal); -EIO (the table is on poisoned memory, the program has
+ * read poisoned memory, see annex_hdm_check(), or the device fails); -ENODEV (the device was
+ * removed); -EILSEQ, -ETIMEDOUT, -ECHILD, -ENOMEM. After an error some pages may be cleared.
+ */
+int annex_hdm_clear(struct annex_hdm *h, void *ptr);
+
+/**
  * struct annex_hdm_piece - A piece to publish, and its name.
  * @ptr: a piece that annex_hdm_alloc() of this handle returned without a name, of more than 8 KiB.
  * @bytes: length for struct annex_hdm_block, at most the allocated size.

@@ -27,8 +27,10 @@ struct annex_medium;
  *	it; it stays the medium's. NULL: it is memory of the process like any other.
  * @hold: devices may access [@ptr, @ptr + @len) unseen, until @let: -ENOMEM. NULL:
  *	they always may.
- * @poison: bring the list of poison up to date, to which more may come, and from which nothing
- *	goes. One call at a time. NULL: it stays as it is.
+ * @poison: bring the list of poison up to date, to which more may come, and from which only @clear
+ *	takes. One call at a time. NULL: it stays as it is.
+ * @clear: zero the poisoned pages of [@offset, @offset + @len), both of whole pages, and bring the
+ *	list up to date: one call at a time with @poison. NULL: it cannot.
  * @close: unmap, and release everything. No other call may be running.
  */
 struct annex_medium_ops {
@@ -38,6 +40,7 @@ struct annex_medium_ops {
 	int (*hold)(struct annex_medium *m, void *ptr, size_t len);
 	void (*let)(struct annex_medium *m, void *ptr, size_t len);
 	int (*poison)(struct annex_medium *m);
+	int (*clear)(struct annex_medium *m, uint64_t offset, uint64_t len);
 	void (*close)(struct annex_medium *m);
 };
 

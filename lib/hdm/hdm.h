@@ -60,21 +60,27 @@ void hdm_watch(struct annex_hdm *h);
  * number goes to *@freed.
  * hdm_find_run() - With the lock, find free granules for @bytes, aligned to @align granules.
  * hdm_take_run() - Take granules for this handle alone; takes the lock.
+ * hdm_own_run() - With the lock, the piece that begins at a granule: -EINVAL (none), -EPERM.
  * hdm_give_run() - Give them back; takes the lock.
  */
 int hdm_sweep(struct annex_hdm *h, bool own, uint32_t *freed);
 int hdm_find_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *len, uint32_t *at);
 int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *at);
+int hdm_own_run(struct annex_hdm *h, uint32_t at, struct hdm_run *r);
 int hdm_give_run(struct annex_hdm *h, uint32_t at);
 
 /* poison.c: hdm_poison_look() - Ask the medium anew: -EIO (it is in the table), or its error.
  * hdm_poison_recall() - The same, but at most once in a while: else the last answer again.
- * hdm_poisoned() - Whether bytes of the range must not be touched. */
+ * hdm_poisoned() - Whether bytes of the range must not be touched.
+ * hdm_poison_clear() - With the lock, clear the poison of granules: -EOPNOTSUPP, or as the medium.
+ * hdm_poison_mend() - hdm_poison_look(), but clear the poison of a table that is given up. */
 int hdm_poison_init(struct annex_hdm *h);
 void hdm_poison_free(struct annex_hdm *h);
 int hdm_poison_look(struct annex_hdm *h);
 int hdm_poison_recall(struct annex_hdm *h);
 bool hdm_poisoned(const struct annex_hdm *h, uint64_t offset, uint64_t bytes);
+int hdm_poison_clear(struct annex_hdm *h, uint32_t at, uint32_t len);
+int hdm_poison_mend(struct annex_hdm *h);
 
 /* provider.c: hdm_hold() - Devices may reach these bytes, so they stay in memory: -ENOMEM.
  * hdm_let() - They may not any more. */

@@ -15,15 +15,20 @@
 /* Make a table. Data in the range is given up. */
 static int format(struct annex_hdm *h)
 {
+	int err;
+
 	if (!hdm_alone(h))
 		return annex_fail(-EBUSY, "%s: others use it: it is not formatted", h->uri);
-	return hdm_table_format(&h->t);
+	err = hdm_poison_mend(h);
+	return err ? err : hdm_table_format(&h->t);
 }
 
 static int read_table(struct annex_hdm *h, bool anew)
 {
-	int err = anew ? -ENODATA : hdm_table_read(&h->t);
+	int err = anew ? -ENODATA : hdm_poison_look(h);
 
+	if (!err)
+		err = hdm_table_read(&h->t);
 	/* Scratch memory holds no data of others, unless another handle still uses it. */
 	if (err == -EILSEQ && h->m->scratch && hdm_alone(h)) {
 		annex_log(ANNEX_LOG_WARNING,

@@ -70,20 +70,27 @@ int hdm_take_run(struct annex_hdm *h, uint64_t bytes, uint32_t align, uint32_t *
 	return hdm_unlock(h, err);
 }
 
-int hdm_give_run(struct annex_hdm *h, uint32_t at)
+int hdm_own_run(struct annex_hdm *h, uint32_t at, struct hdm_run *r)
 {
 	unsigned long long offset = at * h->t.g.granule;
+	int err = hdm_run_at(&h->t, at, r);
+
+	if (!err && (r->kind == HDM_FREE || r->kind == HDM_TABLE))
+		err = annex_fail(-EINVAL, "%s: there is no piece at offset %llu", h->uri, offset);
+	else if (!err && r->kind == HDM_OWNED && r->index != h->owner)
+		err = annex_fail(-EPERM, "%s: offset %llu belongs to another handle", h->uri,
+				 offset);
+	return err;
+}
+
+int hdm_give_run(struct annex_hdm *h, uint32_t at)
+{
 	struct hdm_run r;
 	int err = hdm_lock(h);
 
 	if (err)
 		return err;
-	err = hdm_run_at(&h->t, at, &r);
-	if (!err && (r.kind == HDM_FREE || r.kind == HDM_TABLE))
-		err = annex_fail(-EINVAL, "%s: nothing to free at offset %llu", h->uri, offset);
-	else if (!err && r.kind == HDM_OWNED && r.index != h->owner)
-		err = annex_fail(-EPERM, "%s: offset %llu belongs to another handle", h->uri,
-				 offset);
+	err = hdm_own_run(h, at, &r);
 	if (!err)
 		err = hdm_run_clear(&h->t, at);
 	return hdm_unlock(h, err);

@@ -170,8 +170,20 @@ static int read_poison(struct annex_medium *m)
 	return err;
 }
 
-static const struct annex_medium_ops range_ops = {
-	.dmabuf = find_dmabuf, .poison = read_poison, .close = close_range_of};
+static int clear_poison(struct annex_medium *m, uint64_t offset, uint64_t len)
+{
+	struct pci_range *r = range_of(m);
+	struct annex_ioc_hdm_clear args = {
+		.size = sizeof(args), .offset = r->offset + offset, .bytes = len};
+	int err = ask(r, r->members[0], ANNEX_IOC_HDM_CLEAR, &args, "its poison is not cleared");
+
+	return err ? err : read_list(r);
+}
+
+static const struct annex_medium_ops range_ops = {.dmabuf = find_dmabuf,
+						  .poison = read_poison,
+						  .clear = clear_poison,
+						  .close = close_range_of};
 
 static int shake_hands(struct pci_range *r, int fd, struct annex_ioc_hdm_info *info)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Poisoned granules of a range, a bit for each. Poison may come while the range is
- * open, and stays as long as it is; so bits are set and never cleared, and reading one needs
- * no lock. A bit that is set a moment too late is like poison that came a moment later.
+ * Poisoned granules of a range, a bit for each. Poison may come while the range is open, and stays
+ * until it is cleared by this handle. Reading a bit needs no lock: one that is set a moment too
+ * late is like poison that came a moment later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,9 @@ static int check_table(const struct annex_hdm *h)
 {
 	for (uint32_t at = 0; at < h->t.g.first; at++)
 		if (hdm_run_poisoned(&h->t, at))
-			return annex_fail(-EIO, "%s: the memory of its table is poisoned", h->uri);
+			return annex_fail(-EIO, "%s: the memory of its table is poisoned%s", h->uri,
+					  h->m->ops->clear ? "; format=1 clears it and all pieces"
+							   : "");
 	return 0;
 }
 
@@ -61,7 +63,7 @@ int hdm_poison_init(struct annex_hdm *h)
 	if (!h->t.bad)
 		return annex_fail(-ENOMEM, "%s: out of memory", h->uri);
 	mark_all(h);
-	return hdm_poison_look(h);
+	return 0;
 }
 
 void hdm_poison_free(struct annex_hdm *h)
@@ -69,17 +71,24 @@ void hdm_poison_free(struct annex_hdm *h)
 	free(h->t.bad);
 }
 
+static int refresh(struct annex_hdm *h)
+{
+	int err;
+
+	if (!h->m->ops->poison)
+		return 0;
+	pthread_mutex_lock(&h->looking); /* for a call of the kernel, no longer */
+	err = h->m->ops->poison(h->m);
+	if (!err)
+		mark_all(h);
+	pthread_mutex_unlock(&h->looking);
+	return err;
+}
+
 int hdm_poison_look(struct annex_hdm *h)
 {
-	int err = 0;
+	int err = refresh(h);
 
-	if (h->m->ops->poison) {
-		pthread_mutex_lock(&h->looking); /* for a call of the kernel, no longer */
-		err = h->m->ops->poison(h->m);
-		if (!err)
-			mark_all(h);
-		pthread_mutex_unlock(&h->looking);
-	}
 	if (!err)
 		err = check_table(h);
 	/* Relaxed: nothing else goes with it. */
@@ -111,4 +120,71 @@ int hdm_poison_recall(struct annex_hdm *h)
 	if (now < next || !annex_atomic_cas(&h->recall, &next, now + RECALL, ANNEX_RELAXED))
 		return last_look(h);
 	return hdm_poison_look(h);
+}
+
+int hdm_poison_clear(struct annex_hdm *h, uint32_t at, uint32_t len)
+{
+	uint64_t granule = h->t.g.granule;
+	int err;
+
+	if (!hdm_poisoned(h, at * granule, len * granule))
+		return 0;
+	if (!h->m->ops->clear)
+		return annex_fail(-EOPNOTSUPP, "%s: its poison cannot be cleared", h->uri);
+	pthread_mutex_lock(&h->looking);
+	err = h->m->ops->clear(h->m, at * granule, len * granule);
+	if (!err) {
+		for (uint32_t i = at; i < at + len; i++)
+			/* Relaxed: as hdm_run_poisoned(). */
+			annex_atomic_and(&h->t.bad[i / 64], ~(1ull << i % 64), ANNEX_RELAXED);
+		mark_all(h);
+	}
+	pthread_mutex_unlock(&h->looking);
+	return err;
+}
+
+int hdm_poison_mend(struct annex_hdm *h)
+{
+	int err = refresh(h);
+
+	if (!err && h->m->ops->clear)
+		err = hdm_poison_clear(h, 0, h->t.g.first);
+	return err ? err : hdm_poison_look(h);
+}
+
+static int clear_free(struct annex_hdm *h)
+{
+	struct hdm_run r;
+	int err = 0;
+
+	for (uint32_t at = h->t.g.first; !err && at < h->t.g.granules; at += r.len) {
+		err = hdm_run_at(&h->t, at, &r);
+		if (!err && r.kind == HDM_FREE)
+			err = hdm_poison_clear(h, at, 1);
+	}
+	return err;
+}
+
+static int clear_piece(struct annex_hdm *h, const char *ptr)
+{
+	uint64_t offset = (uint64_t)(ptr - h->m->base), at = offset / h->t.g.granule;
+	struct hdm_run r;
+	int err;
+
+	if (at >= h->t.g.granules || offset % h->t.g.granule || slab_of(h, offset))
+		return annex_fail(-EINVAL, "%s: %p is no piece of whole pages", h->uri, ptr);
+	err = hdm_own_run(h, (uint32_t)at, &r);
+	return err ? err : hdm_poison_clear(h, r.at, r.len);
+}
+
+int annex_hdm_clear(struct annex_hdm *h, void *ptr)
+{
+	int err = hdm_lock(h);
+
+	if (err)
+		return err;
+	err = hdm_poison_look(h);
+	if (!err)
+		err = ptr ? clear_piece(h, ptr) : clear_free(h);
+	return hdm_unlock(h, err);
 }

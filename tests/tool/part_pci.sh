@@ -420,3 +420,8 @@ refused "the health of nothing" "needs a controller" "$annex" health
 refused "the health of a file" "pci:ADDRESS names a controller" "$annex" health file:there
 refused "the health of a path" "is not a PCI address" "$annex" health pci:../../mem
 refused "the health of no controller" "not bound to annex" "$annex" health pci:ffff:ff:1f.7
+claim "poison has help" "$annex" poison --help
+refused "the poison of nothing" "needs a CXL memory device" "$annex" poison
+refused "the poison of a file" "pci:ADDRESS names a device" "$annex" poison file:there
+refused "the poison of a path" "is not a PCI address" "$annex" poison pci:../../mem
+refused "the poison of no device" "not bound to annex" "$annex" poison pci:ffff:ff:1f.7 --clear

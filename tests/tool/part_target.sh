@@ -34,7 +34,7 @@ serve|img holds data: give --overwrite|--socket sock --table table file:img
 # Arrays of ndp time --save are in part_ndp.sh.
 others="graph info,graph bfs,graph cc,graph pagerank,graph sssp,scan,query run,trace show,plan show
 simulate,ndp run,ndp time,ndp list,fs stat,part add,part set,part remove,bench cuda
-list,bind,unbind,health,doctor,selftest"
+list,bind,unbind,health,poison,doctor,selftest"
 
 # commands [WORDS] - All that can be typed, from the help: groups of commands are none.
 commands()

@@ -12,7 +12,7 @@ extern const struct cli_command tool_commands[];
 
 cli_run cmd_graph, cmd_scan, cmd_query, cmd_trace, cmd_plan, cmd_simulate, cmd_vadd;
 cli_run cmd_copy, cmd_verify, cmd_ndp, cmd_bench, cmd_list, cmd_bind, cmd_unbind;
-cli_run cmd_doctor, cmd_health;
+cli_run cmd_doctor, cmd_health, cmd_poison;
 cli_run cmd_selftest, cmd_cxl, cmd_fs, cmd_serve, cmd_part;
 
 cli_run graph_import, graph_gen, graph_info, graph_bfs, graph_cc, graph_pagerank, graph_sssp;

@@ -7,17 +7,24 @@
 #include "tools/common/sysfs.h"
 #include "ask.h"
 
-int ask_open(const char *addr, struct annex_ioc_info *info)
+int ask_file(const char *addr, int flags)
 {
 	char path[SYSFS_PATH];
-	int fd, err;
+	int fd;
 
 	sysfs_path(path, "", "dev/annex/%s", addr);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return err_set(-ENOENT, "pci:%s: not bound to annex (annex bind %s)", addr, addr);
+	return fd < 0 ? err_sys("%s", path) : fd;
+}
+
+int ask_open(const char *addr, struct annex_ioc_info *info)
+{
+	int fd = ask_file(addr, O_RDONLY), err;
+
 	if (fd < 0)
-		return err_sys("%s", path);
+		return fd;
 	*info = (struct annex_ioc_info){.size = sizeof(*info), .abi = ANNEX_ABI};
 	if (!ioctl(fd, ANNEX_IOC_INFO, info))
 		return fd;

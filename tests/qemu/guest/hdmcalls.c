@@ -222,6 +222,7 @@ static void clear(int fd)
 		     {"that wraps", ~0ull << 12, 2 * PAGE, 0},
 		     {"with a reserved field", 0, PAGE, 1}};
 	struct annex_ioc_hdm_clear args = {.size = sizeof(args)};
+	uint64_t longer[4] = {[3] = 1};
 
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char text[64];
@@ -232,9 +233,14 @@ static void clear(int fd)
 		snprintf(text, sizeof(text), "clear: %s", wrong[i].words);
 		expect(-EINVAL, call(fd, ANNEX_IOC_HDM_CLEAR, &args), text);
 	}
-	args.offset = 0;
-	args.bytes = GRANULE;
-	args.rsvd = 0;
+	args = (struct annex_ioc_hdm_clear){.size = sizeof(args) - 8, .bytes = PAGE};
+	expect(-EINVAL, call(fd, ANNEX_IOC_HDM_CLEAR, &args), "clear: another size");
+	expect(-EINVAL, call(fd, _IOW(ANNEX_IOC_TYPE, 0x25, uint64_t[2]), &args), "clear: short");
+	memcpy(longer, &args, sizeof(args));
+	expect(-E2BIG, call(fd, _IOW(ANNEX_IOC_TYPE, 0x25, longer), longer),
+	       "clear: with members that the module does not know");
+	expect(-EFAULT, call(fd, ANNEX_IOC_HDM_CLEAR, NULL), "clear: no arguments");
+	args = (struct annex_ioc_hdm_clear){.size = sizeof(args), .bytes = GRANULE};
 	expect(0, call(fd, ANNEX_IOC_HDM_CLEAR, &args), "clear: a range without poison");
 }
 

@@ -34,6 +34,28 @@ interleaved()
 0xc80a000 0x1000"
 }
 
+# shows BYTES COMMAND... - The tool reports so many poisoned bytes.
+shows()
+{
+	bytes=$1
+	shift
+	"$@" --json >shown && grep "\"poisoned_bytes\": $bytes\>" shown
+}
+
+# cleared - The tool clears a device that is not in use.
+cleared()
+{
+	claim "poison is injected" poison 0x640c000
+	claim "users are told" shows 64 nobody annex poison "pci:$first"
+	claim "with its place" grep -A 1 '"offset": 104906752' shown
+	claim "they do not clear it" refused "not cleared: Permission denied" \
+		nobody annex poison "pci:$first" --clear
+	claim "root does" shows 0 annex poison "pci:$first" --clear
+	claim "which is told" grep '"cleared_bytes": 64' shown
+	claim "again there is nothing to do" shows 0 annex poison "pci:$first" --clear
+	claim "the device does not list it" listed "$first" ""
+}
+
 # The owner of a piece, without rights, clears its poison.
 private_pieces()
 {
@@ -58,6 +80,7 @@ private_pieces()
 	claim "which has the page" says "touch 0xa000" "byte 0"
 	echo end >&6
 	claim "the piece is given up" ended 0
+	cleared
 	poisoned_table
 	echo 1 >/sys/module/annex/parameters/shared
 }
@@ -124,6 +147,8 @@ claim "a range is held" hears 20 holding
 claim "the poisoned page is not accessible" says "touch 0x6405000" SIGBUS
 claim "a user of a shared range clears nothing" \
 	refused "Permission denied" nobody hdm clear "$first" 0x6405000
+claim "nor root with the tool, while it is in use" refused "is in use" \
+	annex poison "pci:$first" --clear
 claim "it is still poisoned" says "touch 0x6405000" SIGBUS
 claim "root clears it" says "clear 0x6405000" "cleared 0"
 claim "the page is accessible, and zeroed" says "touch 0x6405040" "byte 0"
@@ -135,6 +160,7 @@ claim "and accessible" says "touch 0x6406000" "byte 0"
 claim "the device lists none either" listed "$first" ""
 echo end >&6
 claim "the range is given up" ended 0
+cleared
 
 [ "$CXL_KIND" = persistent ] || private_pieces
 kill $waiter

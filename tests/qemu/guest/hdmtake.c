@@ -6,7 +6,8 @@
  *   hdmtake find URI NAME BYTES   it is there, with all that is in it; say "at OFFSET"
  *   hdmtake hold URI FIFO         say "open", then do what lines from there say: "small": take a
  *                                 small piece, far in, say "at OFFSET"; "all": take all that there
- * is, store to each page, say "took PAGES poisoned PAGES"; "find NAME BYTES": as above; "end"
+ * is, store to each page, say "took PAGES poisoned PAGES"; "clear": clear free memory, say
+ * "cleared ERROR poisoned PAGES"; "find NAME BYTES": as above; "end"
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -122,6 +123,16 @@ static void all(struct annex_hdm *h)
 	printf("took %" PRIu64 " poisoned %" PRIu64 "\n", pages, u.poisoned / PAGE);
 }
 
+static void clear(struct annex_hdm *h)
+{
+	int err = annex_hdm_clear(h, NULL);
+	struct annex_hdm_usage u;
+
+	if (annex_hdm_get_usage(h, &u))
+		die("%s", annex_last_error());
+	printf("cleared %d poisoned %" PRIu64 "\n", err, u.poisoned / PAGE);
+}
+
 static int hold(const char *uri, const char *fifo)
 {
 	FILE *lines = fopen(fifo, "r");
@@ -137,6 +148,8 @@ static int hold(const char *uri, const char *fifo)
 			small(h);
 		else if (!strcmp(line, "all\n"))
 			all(h);
+		else if (!strcmp(line, "clear\n"))
+			clear(h);
 		else if (sscanf(line, "find %31s %zu", name, &bytes) == 2)
 			find(h, name, bytes);
 		else

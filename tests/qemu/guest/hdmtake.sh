@@ -73,6 +73,9 @@ took=${heard#took }
 claim "but it is all the rest" [ "${took% poisoned*}" -gt 64000 ]
 # One is in a piece that was taken before.
 claim "without the poisoned pages" is "${took#*poisoned }" $((pages - 1))
+claim "they are cleared" says clear "cleared 0 poisoned 0"
+claim "and all are allocated" says all "took "
+claim "without an exception" is "${heard#*poisoned }" 0
 echo end >&6
 claim "its user ends" ended 0
 claim "it unloads" rmmod annex

@@ -39,6 +39,7 @@ goes()
 	[ "$2" = host ] || echo 1 >"/sys/bus/pci/devices/$address/remove"
 	claim "it disappears" within 20 gone "$address"
 	claim "an access gets SIGBUS" says "touch 0x1000" SIGBUS
+	claim "its poison is not cleared (ENODEV)" says "clear 0x1000" "cleared -19"
 	echo end >&6
 	claim "its user ends" ended 0
 	claim "nothing of the range is left" eval '! grep "$base-.* : annex" /proc/iomem'

@@ -14,13 +14,13 @@
 
 /*
  * struct sick - A medium of which more and more goes bad: @bad, as it is told. @asked: how often.
- * @err: what asking comes to.
+ * @err: what asking comes to. @mend_err: what clearing comes to.
  */
 static struct {
 	struct annex_medium_ops ops;
 	struct range bad[8];
 	unsigned int nbad, asked;
-	int err;
+	int err, mend_err;
 } sick;
 
 static int tell(struct annex_medium *m)
@@ -31,23 +31,46 @@ static int tell(struct annex_medium *m)
 	return sick.err;
 }
 
-static struct annex_hdm *open_sick(void)
-{
-	struct hdm_fake *f = hdm_fake_make(BYTES, NULL);
-	struct annex_hdm *h;
-
-	sick.ops = *f->m.ops;
-	sick.ops.poison = tell;
-	sick.nbad = sick.asked = 0;
-	sick.err = 0;
-	f->m.ops = &sick.ops;
-	CU_ASSERT_EQUAL_FATAL(hdm_open_medium(&f->m, "sick", NULL, false, &h), 0);
-	return h;
-}
-
 static void goes_bad(uint64_t at, uint64_t bytes)
 {
 	sick.bad[sick.nbad++] = (struct range){at, bytes};
+}
+
+/* Zero the records that begin there. Those behind are bad still. */
+static int mend(struct annex_medium *m, uint64_t at, uint64_t bytes)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < sick.nbad && !sick.mend_err; i++)
+		if (sick.bad[i].addr - at < bytes)
+			memset(m->base + sick.bad[i].addr, 0, sick.bad[i].len);
+		else
+			sick.bad[kept++] = sick.bad[i];
+	if (!sick.mend_err)
+		sick.nbad = kept;
+	return sick.mend_err ? sick.mend_err : tell(m);
+}
+
+static int open_anew(bool anew, struct annex_hdm **h)
+{
+	struct hdm_fake *f = hdm_fake_make(BYTES, NULL);
+
+	sick.ops = *f->m.ops;
+	sick.ops.poison = tell;
+	sick.ops.clear = mend;
+	sick.asked = 0;
+	sick.err = sick.mend_err = 0;
+	f->m.ops = &sick.ops;
+	return hdm_open_medium(&f->m, "sick", NULL, anew, h);
+}
+
+static struct annex_hdm *open_sick(void)
+{
+	struct annex_hdm *h;
+
+	sick.nbad = 0;
+	CU_ASSERT_EQUAL_FATAL(open_anew(false, &h), 0);
+	return h;
 }
 
 static uint64_t offset_of(const struct annex_hdm *h, const void *p)
@@ -198,6 +221,82 @@ static void a_table_gone_bad(void)
 	annex_hdm_close(h);
 }
 
+static void free_memory_is_mended(void)
+{
+	struct annex_hdm *h = open_sick();
+	struct annex_hdm_usage u;
+	char *held, *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(h, 16 * PAGE, 0, NULL, (void **)&held), 0);
+	memset(held, 7, 16 * PAGE);
+	goes_bad(offset_of(h, held) + 3 * PAGE, PAGE);
+	goes_bad(1 << 20, PAGE);
+	goes_bad((1 << 20) + 9 * PAGE, 64);
+	CU_ASSERT_EQUAL(annex_hdm_get_usage(h, &u), 0);
+	CU_ASSERT_EQUAL(u.poisoned, 2 * PAGE);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, NULL), 0);
+	CU_ASSERT_EQUAL(annex_hdm_get_usage(h, &u), 0);
+	CU_ASSERT_EQUAL(u.poisoned, 0);
+	/* A piece keeps its data until its owner clears it. */
+	CU_ASSERT_EQUAL(sick.nbad, 1);
+	CU_ASSERT_EQUAL(held[3 * PAGE], 7);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, held), 0);
+	CU_ASSERT_EQUAL(sick.nbad, 0);
+	CU_ASSERT_EQUAL(held[3 * PAGE], 0);
+	CU_ASSERT_EQUAL(held[2 * PAGE], 7);
+	CU_ASSERT_EQUAL(annex_hdm_free(h, held), 0);
+	/* All of it is allocated again. */
+	CU_ASSERT_EQUAL(annex_hdm_get_usage(h, &u), 0);
+	CU_ASSERT_EQUAL(u.largest, BYTES - u.table);
+	CU_ASSERT_EQUAL(annex_hdm_alloc(h, u.largest, 0, NULL, (void **)&p), 0);
+	annex_hdm_close(h);
+}
+
+static void refused_pieces(void)
+{
+	struct annex_hdm *h = open_sick();
+	char *held, *small;
+
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(h, 16 * PAGE, 0, NULL, (void **)&held), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_hdm_alloc(h, 64, 0, NULL, (void **)&small), 0);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, small), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, held + 64), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, held + PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, h->m->base), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, h->m->base - PAGE), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, h->m->base + BYTES), -EINVAL);
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, held), 0); /* nothing to do */
+	goes_bad(1 << 20, PAGE);
+	sick.mend_err = -EACCES;
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, NULL), -EACCES);
+	sick.err = -ENODEV;
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, NULL), -ENODEV);
+	sick.err = sick.mend_err = 0;
+	sick.ops.clear = NULL;
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, NULL), -EOPNOTSUPP);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "cannot be cleared"));
+	/* Others cleared it, which only clearing brings up. */
+	sick.ops.clear = mend;
+	sick.nbad = 0;
+	CU_ASSERT_EQUAL(annex_hdm_clear(h, NULL), 0);
+	CU_ASSERT_FALSE(hdm_poisoned(h, 1 << 20, PAGE));
+	annex_hdm_close(h);
+}
+
+static void a_table_is_mended_if_made_anew(void)
+{
+	struct annex_hdm *h;
+
+	sick.nbad = 0;
+	goes_bad(PAGE + 64, 64);
+	goes_bad(1 << 20, PAGE);
+	CU_ASSERT_EQUAL(open_anew(false, &h), -EIO);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "table is poisoned"));
+	CU_ASSERT_EQUAL_FATAL(open_anew(true, &h), 0);
+	CU_ASSERT_EQUAL(sick.nbad, 1);
+	annex_hdm_close(h);
+}
+
 /* Report one more page with each call. */
 static int tell_more(struct annex_medium *m)
 {
@@ -244,4 +343,6 @@ UNIT_SUITE(hdm_poison, {"poison is left out", poison_is_left_out},
 	   {"small pieces of a page gone bad", small_pieces_of_a_page_gone_bad},
 	   {"small pieces ask seldom", small_pieces_ask_seldom},
 	   {"a medium that cannot say", a_medium_that_cannot_say}, {"many ask", many_ask},
-	   {"a table gone bad", a_table_gone_bad})
+	   {"a table gone bad", a_table_gone_bad}, {"free memory is mended", free_memory_is_mended},
+	   {"pieces that are not mended", refused_pieces},
+	   {"a table is mended if it is made anew", a_table_is_mended_if_made_anew})
