@@ -3,6 +3,7 @@
  * An owner without rights that tries to have its own admin commands executed, for hostile.sh:
  *
  *   hostile ADDRESS write   write to the module's admin queue, as to any address that is mapped
+ *   hostile ADDRESS forge   forge a completion, as the first owner since the controller was bound
  *   hostile ADDRESS ring    ring the admin queue's doorbells
  *   hostile ADDRESS pin     pin more memory than RLIMIT_MEMLOCK, with the help of other processes
  *   hostile ADDRESS leave   leave something in controller memory
@@ -31,11 +32,10 @@
 #define PIECE (1u << 20)
 #define SECRET 0x7365637265740000ull
 #define LBA_FORGED 2000u
-#define LIE 0x2aau      /* a status that no command has */
-#define LOST 0x1000     /* no status: the queue pair ended with a reset */
-#define TRIES 200u      /* to find the admin completion queue */
-#define MOST_EVENTS 16u /* for doorbells of queues that do not exist */
-#define MARKED 1000u    /* a word of the shadow doorbells that is no queue's */
+#define LIE 0x2aau   /* a status that no command has */
+#define LOST 0x1000  /* no status: the queue pair ended with a reset */
+#define TRIES 8u     /* the module may look for events between a forged entry and its command */
+#define MARKED 1000u /* a word of the shadow doorbells that is no queue's */
 
 enum { SQ, CQ, BUF, OTHER, OTHER_CQ, PAGES }; /* pages of the owner's memory */
 enum { WRITE = 1, READ = 2 };
@@ -354,12 +354,12 @@ static unsigned int candidates(uint64_t sq, uint64_t *at)
 }
 
 /*
- * A completion for the module's next command, wherever the module looks next; the module has read
- * log pages of @events.
+ * A completion for the module's next command, wherever the module looks next. The controller cannot
+ * overwrite it with its own, since the owner tells it that the module has not taken the last 31.
  */
-static bool deceive(const uint64_t *at, unsigned int n, uint32_t events)
+static bool deceive(const uint64_t *at, unsigned int n)
 {
-	uint32_t number = sent + resets() * RESET_SENDS + events + 1;
+	uint32_t number = sent + resets() * RESET_SENDS + 1;
 	static unsigned char id[PAGE];
 	struct cqe *cqe = (struct cqe *)page(BUF);
 	uint32_t status;
@@ -368,6 +368,7 @@ static bool deceive(const uint64_t *at, unsigned int n, uint32_t events)
 		cqe[i] = (struct cqe){.cid = (uint16_t)number, .status = LIE << 1 | 1};
 	for (unsigned int i = 0; i < n; i++)
 		put(at[i]);
+	ring(1, RESET_SENDS + 2 + 1); /* behind the next one; two made the queue pair */
 	return ask(0, id, &status) == -EIO && status == LIE;
 }
 
@@ -383,7 +384,7 @@ static void forge_completions(const unsigned char *truth)
 
 	while (!deceived && tries--) {
 		begin_anew();
-		deceived = deceive(at, candidates(find_sq(), at), tries % MOST_EVENTS);
+		deceived = deceive(at, candidates(find_sq(), at));
 	}
 	expect(true, deceived, "a completion is forged");
 	works("after a completion was forged", truth);
@@ -399,6 +400,19 @@ static void write_to_it(void)
 		broken("identify");
 	for (unsigned int i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
 		attack(&attacks[i], truth);
+}
+
+/*
+ * The attacks above make the module send commands of its own, sooner or later. So their number is
+ * known to the first owner only, before a wrong doorbell was rung.
+ */
+static void forge(void)
+{
+	static unsigned char truth[PAGE];
+
+	begin_with_memory();
+	if (identify(0, truth))
+		broken("identify");
 	forge_completions(truth);
 }
 
@@ -552,6 +566,8 @@ int main(int argc, char **argv)
 		broken("nobody");
 	if (!strcmp(argv[2], "write"))
 		write_to_it();
+	else if (!strcmp(argv[2], "forge"))
+		forge();
 	else if (!strcmp(argv[2], "ring"))
 		ring_it((unsigned int)atoi(argv[3]));
 	else if (!strcmp(argv[2], "pin"))

@@ -12,6 +12,7 @@ type=/sys/bus/pci/devices/$(controllers | head -n 1)/iommu_group/type
 with_module
 is_fenced "$address" || skip "without an IOMMU the owner may do all that anyway"
 chmod 666 "/dev/annex/$address"
+claim "an owner forges completions" hostile "$address" forge 0
 claim "an owner writes to all that is mapped" hostile "$address" write 0
 claim "the next owner finds the disk as it was" life fill "$uri"
 times=100
