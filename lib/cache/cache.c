@@ -233,6 +233,7 @@ static int unmap_slots(struct annex_cache *c)
 
 	for (uint32_t i = 0; c->leaves && i < c->nleaves; i++) {
 		struct annex_leaf *leaf = &c->leaves[i];
+		KEEP_LAST_ERROR(first);
 		int err = leaf->mapped ? annex_dev_unmap(leaf->dev, leaf->addr, c->mem_len) : 0;
 
 		if (err && !first)
@@ -261,6 +262,15 @@ static int free_cache(struct annex_cache *c)
 	return err;
 }
 
+/* Return: @err, or else the error of freeing. */
+static int free_after(struct annex_cache *c, int err)
+{
+	KEEP_LAST_ERROR(err);
+	int rc = free_cache(c);
+
+	return err ? err : rc;
+}
+
 int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache **out)
 {
 	struct annex_cache *c = aligned_alloc(64, sizeof(*c));
@@ -286,6 +296,8 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 	if (!err)
 		err = map_slots(c);
 	if (err) {
+		KEEP_LAST_ERROR(true);
+
 		free_cache(c);
 		return err;
 	}
@@ -296,7 +308,7 @@ int annex_cache_create(const struct annex_cache_opts *opts, struct annex_cache *
 
 int annex_cache_destroy(struct annex_cache *c)
 {
-	int err, kept;
+	int err;
 
 	if (!c)
 		return 0;
@@ -305,8 +317,7 @@ int annex_cache_destroy(struct annex_cache *c)
 	err = annex_cache_flush(c, 0, UINT64_MAX);
 	while (annex_xfer_wait_any(c))
 		; /* reads ahead that no thread waited for */
-	kept = free_cache(c);
-	return err ? err : kept;
+	return free_after(c, err);
 }
 
 uint32_t annex_cache_line(const struct annex_cache *c)

@@ -12,7 +12,7 @@
 
 static annex_log_fn log_fn;
 static void *log_ctx;
-static _Thread_local char last_error[512];
+static _Thread_local char last_error[sizeof(((struct annex_kept *)NULL)->text)];
 
 void annex_set_log(annex_log_fn fn, void *ctx)
 {
@@ -76,4 +76,20 @@ int annex_fail(int err, const char *fmt, ...)
 	if (log_fn)
 		log_fn(log_ctx, ANNEX_LOG_ERROR, last_error);
 	return err;
+}
+
+struct annex_kept annex_keep(bool keep)
+{
+	struct annex_kept k;
+
+	k.kept = keep;
+	if (keep)
+		memcpy(k.text, last_error, sizeof(k.text));
+	return k;
+}
+
+void annex_keep_end(const struct annex_kept *k)
+{
+	if (k->kept)
+		memcpy(last_error, k->text, sizeof(last_error));
 }

@@ -333,6 +333,8 @@ int annex_mapping_check_all(void)
 
 void annex_mapping_end(struct annex_mapping *m)
 {
+	KEEP_LAST_ERROR(true);
+
 	if (!m)
 		return;
 	take_lock();

@@ -84,6 +84,14 @@ static int is_read(const struct proof *p)
 	return err && err != -EOPNOTSUPP ? err : 1;
 }
 
+/* With the text of annex_last_error() that @got has, if it is an error. */
+static int unmap_after(const struct proof *p, size_t bytes, int got)
+{
+	KEEP_LAST_ERROR(got < 0);
+
+	return annex_dev_unmap(p->ctx->dev, p->addr, bytes);
+}
+
 /*
  * Whether a drive reaches the memory of a GPU is not written anywhere (lib/nvme/prove.c), and what
  * a copier does neither.
@@ -107,7 +115,7 @@ int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 		if (got > 0)
 			got = is_read(&p);
 		/* Memory that a device may still write to is leaked rather than used again. */
-		if (annex_dev_unmap(ctx->dev, p.addr, bytes))
+		if (unmap_after(&p, bytes, got))
 			return got < 0 ? got : -EIO;
 	}
 	pinned->free(pinned->ctx, p.page, bytes);

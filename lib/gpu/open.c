@@ -152,6 +152,8 @@ static int build(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opt
 /* The device first: memory that it reads and writes is freed after it, or never (-EBUSY). */
 static void take_down(struct annex_gpu_context *ctx)
 {
+	KEEP_LAST_ERROR(true);
+
 	fork_forget(&ctx->fork);
 	if (!ctx->fork.child)
 		gpu_unsee_all(ctx);

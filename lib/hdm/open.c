@@ -180,6 +180,7 @@ int annex_hdm_open(const char *text, const struct annex_hdm_opts *opts, struct a
 
 void annex_hdm_close(struct annex_hdm *h)
 {
+	KEEP_LAST_ERROR(true);
 	uint32_t freed;
 
 	if (!h)

@@ -25,6 +25,8 @@ static void *range_alloc(void *ctx, size_t size, size_t align)
 	if (annex_hdm_alloc(h, size, align, NULL, &ptr))
 		return NULL;
 	if (hdm_hold(h, ptr, size)) {
+		KEEP_LAST_ERROR(true);
+
 		annex_hdm_free(h, ptr);
 		return NULL;
 	}
@@ -33,6 +35,7 @@ static void *range_alloc(void *ctx, size_t size, size_t align)
 
 static void range_free(void *ctx, void *ptr, size_t size)
 {
+	KEEP_LAST_ERROR(true);
 	struct annex_hdm *h = ctx;
 
 	hdm_let(h, ptr, size);

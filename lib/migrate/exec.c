@@ -63,6 +63,8 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 
 void annex_exec_destroy(struct annex_exec *e)
 {
+	KEEP_LAST_ERROR(true);
+
 	if (!e)
 		return;
 	if (e->runs && e->flies)
@@ -528,11 +530,20 @@ static void finish(struct annex_exec *e)
 	e->stats.strayed = e->strayed;
 }
 
+/* Wait for kernels in flight. Return: @err, or else their error. */
+static int wait_after(struct annex_exec *e, int err)
+{
+	KEEP_LAST_ERROR(err);
+	int rc = annex_flights_wait(e);
+
+	return err ? err : rc;
+}
+
 int annex_exec_end(struct annex_exec *e)
 {
 	uint64_t since = annex_now();
 	bool seen;
-	int err, rc;
+	int err;
 
 	if (!e->iterates)
 		return annex_fail(-EINVAL, "exec: no iteration is under way");
@@ -545,8 +556,7 @@ int annex_exec_end(struct annex_exec *e)
 		      : 0;
 	e->stall += annex_now() - since;
 	clock_kernel(e, annex_now());
-	rc = annex_flights_wait(e);
-	err = err ? err : rc;
+	err = wait_after(e, err);
 	annex_uses_see_stay(e);
 	finish(e);
 	seen = annex_kinds_see(&e->kinds, &e->now, e->opts.drift);

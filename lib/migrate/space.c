@@ -215,8 +215,11 @@ static int add_cxl(struct annex_space *s)
 	/* Devices of stores access it directly. */
 	if (!err && s->opts.n_stores) {
 		err = hdm_hold(s->opts.cxl, p, s->opts.cxl_bytes);
-		if (err)
+		if (err) {
+			KEEP_LAST_ERROR(true);
+
 			annex_hdm_free(s->opts.cxl, p);
+		}
 	}
 	if (err)
 		return err;
@@ -287,6 +290,7 @@ static void release_memory(struct annex_space *s)
 /* Free a space, also a partial one, without jobs. */
 static void release(struct annex_space *s)
 {
+	KEEP_LAST_ERROR(true);
 	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
 	bool left = true;
 

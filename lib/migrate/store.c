@@ -355,6 +355,7 @@ static int prepare(struct annex_store *store, const char *uri)
 
 static void release(struct annex_store *store)
 {
+	KEEP_LAST_ERROR(true);
 	uint64_t bytes = store->free_buffers.n * (uint64_t)JOB_PAGES * ANNEX_MEM_PAGE;
 
 	if (store->works)
@@ -481,10 +482,13 @@ int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_
 
 	pthread_mutex_lock(&store->lock);
 	err = map_arenas(store, lane, cxl, arenas, bytes);
-	if (err)
+	if (err) {
+		KEEP_LAST_ERROR(true);
+
 		unmap_arenas(store, lane, bytes);
-	else
+	} else {
 		store->users++;
+	}
 	pthread_mutex_unlock(&store->lock);
 	if (!err)
 		annex_link_join(&store->link, lane);

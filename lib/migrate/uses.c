@@ -169,6 +169,7 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		for (unsigned int i = 0; i < n; i++)
 			annex_ahead(e->space, &e->ahead, uses[i].ptr, !moves[i], &e->order);
 	for (unsigned int i = 0; moves && i < n; i++) {
+		KEEP_LAST_ERROR(err);
 		int rc = moves[i] ? annex_uses_wait(e, moves[i]) : 0;
 
 		err = err ? err : rc;

@@ -77,6 +77,7 @@ int annex_dev_io(struct annex_dev *dev, const struct annex_io *ios, unsigned int
 				     : annex_fail(got, "%s: cannot submit a command", dev->uri);
 		for (int i = 0; i < got; i++) {
 			struct annex_result r = {0, ANNEX_SC_ABORTED_BY_HOST};
+			KEEP_LAST_ERROR(first);
 			int err = finish(dev, qp, tokens[i], &r, deadline);
 
 			if (!err && r.status)

@@ -88,8 +88,11 @@ int annex_dev_map_dmabuf(struct annex_dev *dev, int fd, uint64_t offset, void *p
 	if (err || !dev->ctrl->ops->map_dmabuf || !ptr)
 		return err;
 	err = nvme_prove(dev, ptr, len, *addr);
-	if (err)
+	if (err) {
+		KEEP_LAST_ERROR(true);
+
 		annex_dev_unmap(dev, *addr, len);
+	}
 	return err;
 }
 
@@ -176,6 +179,7 @@ int nvme_alloc_queue(struct annex_dev *dev, enum annex_place place, size_t len, 
 
 void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len, uint64_t addr)
 {
+	KEEP_LAST_ERROR(true);
 	const struct annex_provider *prov = dev->opts.provider;
 
 	if (!is_provided(dev, place))
@@ -190,6 +194,8 @@ void nvme_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t 
 void annex_dev_free(struct annex_dev *dev, enum annex_place place, void *ptr, size_t len,
 		    uint64_t addr)
 {
+	KEEP_LAST_ERROR(true);
+
 	if (dev->fork.child)
 		return; /* the parent's; the copies end with the child */
 	nvme_free(dev, place, ptr, len, addr);

@@ -319,6 +319,8 @@ int annex_nvme_open_blocks(const char *uri, const struct annex_blocks *blocks,
 	if (!err)
 		err = try_provider(dev);
 	if (err) {
+		KEEP_LAST_ERROR(true);
+
 		annex_dev_close(dev);
 		return err;
 	}

@@ -100,6 +100,7 @@ int nvme_queue_create(struct annex_dev *dev, struct nvme_queue *q, uint16_t qid,
 
 void nvme_queue_destroy(struct annex_dev *dev, struct nvme_queue *q)
 {
+	KEEP_LAST_ERROR(true);
 	const struct annex_provider *prov = dev->opts.provider;
 
 	if (!q->mem)

@@ -53,6 +53,8 @@ static int map_memory(struct annex_server *s, struct memory *m, int fd, uint64_t
 
 static void unmap_memory(struct annex_server *s, struct memory *m)
 {
+	KEEP_LAST_ERROR(true);
+
 	if (!m->base)
 		return;
 	if (annex_dev_unmap(s->dev, m->addr, m->bytes))

@@ -115,8 +115,11 @@ int annex_ndp_kv_create(struct annex_kernels *k, const char *name, uint64_t entr
 		err = annex_hdm_publish(k->hdm, &piece, 1, false);
 	if (!err)
 		err = new_handle(k, table, !name, out);
-	if (err)
+	if (err) {
+		KEEP_LAST_ERROR(true);
+
 		annex_hdm_free(k->hdm, table);
+	}
 	return err;
 }
 
@@ -141,6 +144,8 @@ int annex_ndp_kv_open(struct annex_kernels *k, const char *name, struct annex_nd
 
 void annex_ndp_kv_close(struct annex_ndp_kv *kv)
 {
+	KEEP_LAST_ERROR(true);
+
 	if (kv && kv->own)
 		annex_hdm_free(kv->k->hdm, kv->head);
 	free(kv);

@@ -82,6 +82,7 @@ int annex_kernels_close(struct annex_kernels *k)
 	if (!k)
 		return 0;
 	for (unsigned int i = 0; i < K_KERNELS; i++) {
+		KEEP_LAST_ERROR(err);
 		int failed = annex_m2_unload(k->m2, k->kernel[i]);
 
 		if (!failed)

@@ -234,6 +234,8 @@ static int prepare(struct annex_emu *emu, const struct annex_uri *uri, enum emu_
 /* The controller never ran: there are no commands, and nothing to flush. */
 static void open_failed(struct annex_emu *emu, const struct annex_uri *uri)
 {
+	KEEP_LAST_ERROR(true);
+
 	if (emu->backend->undo)
 		emu->backend->undo(emu, uri);
 	if (emu->backend->close)

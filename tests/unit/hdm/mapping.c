@@ -228,5 +228,25 @@ static void range(void)
 	CU_ASSERT_EQUAL(signal_of(use_range), 0);
 }
 
+/* Clean-up of a range that is lost leaves the error before it. */
+static void cause_is_kept(void)
+{
+	const struct annex_provider *prov;
+	struct hdm_rig r;
+	void *p;
+
+	hdm_rig_open(&r, 1 << 20, "");
+	prov = annex_hdm_provider(r.h);
+	p = prov->alloc(prov->ctx, 64 << 10, 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT_FATAL(!ftruncate(r.fd, 0));
+	CU_ASSERT_EQUAL(annex_hdm_alloc(r.h, 0, 0, NULL, &p), -EINVAL);
+	prov->free(prov->ctx, p, 64 << 10);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "there are no such pieces"));
+	hdm_rig_close(&r);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "there are no such pieces"));
+}
+
 UNIT_SUITE(mapping, {"signals", signals}, {"an earlier handler", earlier_handler}, {"lost", lost},
-	   {"grown again", grown_again}, {"many", many}, {"a range", range})
+	   {"grown again", grown_again}, {"many", many}, {"a range", range},
+	   {"a cause is kept", cause_is_kept})

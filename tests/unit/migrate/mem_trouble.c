@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
 #include <annex/log.h>
+#include "tests/unit/hdm_rig.h"
 #include "tests/unit/mem_rig.h"
 #include "migrate/request.h"
 #include "migrate/store.h"
@@ -568,7 +570,24 @@ static void arguments_in_the_space(void)
 	mem_rig_close(&r);
 }
 
-UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write},
+/* The end of a space whose memory is lost leaves the error before it. */
+static void cause_is_kept(void)
+{
+	struct annex_space_opts opts = {.device = MIB, .size = 2 * MIB, .cxl_bytes = MIB};
+	struct annex_space *s;
+	struct hdm_rig range;
+
+	hdm_rig_open(&range, 8 * MIB, "");
+	opts.cxl = range.h;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &s), 0);
+	CU_ASSERT_FATAL(!ftruncate(range.fd, 0));
+	CU_ASSERT_EQUAL(annex_space_resize(s, 4 * MIB), -EINVAL);
+	annex_space_destroy(s);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "a device tier of"));
+	hdm_rig_close(&range);
+}
+
+UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write}, {"a cause is kept", cause_is_kept},
 	   {"clean ones leave", clean_ones_leave}, {"the culprit is named", the_culprit_is_named},
 	   {"held for a while", held_for_a_while}, {"more is held", more_is_held},
 	   {"accesses beside held tensors", touched_beside_held},

@@ -556,6 +556,33 @@ static unsigned int told(const struct annex_scheme *(*at)(unsigned int i))
 	return n;
 }
 
+static void failed_for(const char *cause)
+{
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), cause));
+}
+
+/* The text is that of the first command that failed, and clean-up leaves it. */
+static void causes_are_kept(void)
+{
+	struct annex_io ios[2];
+	struct fixture f;
+	uint64_t addr;
+	void *more;
+
+	open_with(&f, "mem:1M", NULL);
+	ios[0] = rw(&f, ANNEX_NVM_READ, 5000, 1, 512, 0);
+	ios[1] = rw(&f, ANNEX_NVM_READ, 6000, 1, 512, 0);
+	CU_ASSERT_EQUAL(annex_dev_io(f.dev, ios, 2, NULL), -ERANGE);
+	failed_for("block 5000");
+	CU_ASSERT_EQUAL_FATAL(annex_dev_alloc(f.dev, ANNEX_PLACE_PROVIDER, 4096, &more, &addr), 0);
+	CU_ASSERT_EQUAL(annex_dev_unmap(f.dev, addr, 4096), 0);
+	CU_ASSERT_EQUAL(one(&f, ios[1]), -ERANGE);
+	annex_dev_free(f.dev, ANNEX_PLACE_PROVIDER, more, 4096, addr); /* mapped no more */
+	failed_for("block 6000");
+	annex_provider_pages()->free(NULL, more, 4096);
+	close_it(&f);
+}
+
 /* The error of an unknown scheme lists all schemes. */
 static void schemes(void)
 {
@@ -581,7 +608,8 @@ UNIT_SUITE(device, {"bad URIs and options", bad_uris}, {"traits", traits},
 	   {"injected errors", injected_errors}, {"injected by call", inject_by_call},
 	   {"reads through resets", read_through_resets}, {"a mark left behind", mark_left_behind},
 	   {"lost orphans", lost_orphans},
-	   {"closing with commands outstanding", close_with_outstanding})
+	   {"closing with commands outstanding", close_with_outstanding},
+	   {"causes of errors are kept", causes_are_kept})
 
 /* What a guest runs on a controller too. */
 UNIT_SUITE(device_io, {"random commands, 512", reference_512}, {"vectored", vectored})
