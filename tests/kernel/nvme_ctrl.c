@@ -254,6 +254,22 @@ static void no_mappings(void)
 	}
 }
 
+/* Pages in a domain of its own stay mapped: a reset, as an owner's close, needs no memory. */
+static void mappings_kept(void)
+{
+	static char domain;
+
+	ctrl_make();
+	CU_ASSERT_EQUAL(ctrl_start(), 0);
+	ctrl_rig.ctrl.space.domain = (void *)&domain;
+	ctrl_rig.maps_fail = 1;
+	CU_ASSERT_EQUAL(ctrl_reset_it(), 0);
+	CU_ASSERT_EQUAL(ctrl_ask(), 0);
+	CU_ASSERT_EQUAL(ctrl_rig.maps_fail, 1);
+	ctrl_rig.ctrl.space.domain = NULL;
+	ctrl_over();
+}
+
 /* The controller is removed during a reset. */
 static void removed_amid_reset(void)
 {
@@ -591,7 +607,8 @@ UNIT_SUITE(nvme_ctrl, {"a good controller", good}, {"unsupported controllers", u
 	   {"statuses", statuses}, {"commands that go wrong", broken},
 	   {"starts that go wrong", broken_starts}, {"removed", removed},
 	   {"removed amid a reset", removed_amid_reset}, {"no mappings", no_mappings},
-	   {"fewer queue pairs", fewer_queues}, {"controller memory", controller_memory},
+	   {"mappings kept by a reset", mappings_kept}, {"fewer queue pairs", fewer_queues},
+	   {"controller memory", controller_memory},
 	   {"controller memory beside registers", other_registers},
 	   {"persistent memory", persistent_memory}, {"a slow stop", slow_stop},
 	   {"long times", long_times}, {"namespaces", namespaces}, {"asleep", asleep},

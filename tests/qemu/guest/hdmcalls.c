@@ -122,6 +122,22 @@ static bool is_combining(uint64_t base)
 	return found;
 }
 
+/* Host addresses are for those with rights: a user joins a range, and gets 0. */
+static void user_joins(struct annex_ioc_hdm_range args)
+{
+	int fd = open_hdm(address), status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (setuid(65534) || call(fd, ANNEX_IOC_HDM_RANGE, &args))
+			_exit(2);
+		_exit(args.base != 0);
+	}
+	waitpid(pid, &status, 0);
+	expect(0, status, "range: a user is not told where it is");
+	close(fd);
+}
+
 static void parts(int fd)
 {
 	struct annex_ioc_hdm_range args = whole();
@@ -133,6 +149,8 @@ static void parts(int fd)
 	args.uc = PART;
 	expect(0, call(fd, ANNEX_IOC_HDM_RANGE, &args),
 	       "range: with uncached and combining memory");
+	expect(true, args.base != 0, "range: root is told where it is");
+	user_joins(args);
 	expect(true, is_combining(args.base + cached), "the kernel knows the combining part");
 	expect(0, info_of(fd, &info), "the handshake again");
 	expect((long)GRANULE, (long)info.range_bytes, "the range is told");
