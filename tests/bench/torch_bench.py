@@ -22,8 +22,8 @@ from figures import Figures, at_least, at_most, sized, within
 from torch_plot import plot
 from torch_runs import LEAST, MIB, USER, Failed, Runs
 
-WAYS = "plain", "checkpoint", "none", "uvm", "annex", "swap"
-PLANNED = "uvm", "annex"
+WAYS = "plain", "checkpoint", "none", "uvm", "annex", "early", "swap"
+PLANNED = "uvm", "annex", "early"
 BOUNDS = 0.95, 0.8, 0.6
 ROOM = 2  # times what a training takes: everything fits
 FULL = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Speeds of all ways to train, as bars in an SVG file."""
 COLOURS = {"plain": "#999999", "checkpoint": "#cc79a7", "swap": "#d55e00",
-           "none": "#56b4e9", "uvm": "#0072b2", "annex": "#009e73"}
+           "none": "#56b4e9", "uvm": "#0072b2", "annex": "#009e73", "early": "#e69f00"}
 BAR, HIGH, LEFT, FOOT = 18, 240, 50, 60
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One way to train a model, in this process: torch_train.py JOB, a JSON object; prints another.
 
-  way        plain, checkpoint, swap, none, uvm, annex; or base: only load everything; or
+  way        plain, checkpoint, swap, none, uvm, annex; early: annex, and the optimizer steps in
+             backward; or base: only load everything; or
              operator: seconds of one with annex, and without
   model      of torch_models.py, with its sizes, and batch; operators: how many are timed
   memory     bytes of device memory; storage: for annex; group: the cgroup of swap
@@ -19,7 +20,7 @@ import annex  # noqa: E402
 from annex import block, library, native  # noqa: E402
 import torch_models  # noqa: E402
 
-PLANNED = "annex", "uvm"
+PLANNED = "annex", "early", "uvm"
 STEADY = 5  # iterations that are measured
 BLOCKS = 15  # in which operators are measured
 WARM = 3  # iterations before them, without a plan
@@ -62,7 +63,7 @@ def plan_of(it):
 def surroundings(job):
     if job["way"] in (*PLANNED, "none"):
         return annex.offload(device_memory=job["memory"], storage=job["storage"],
-                             policy=job["way"])
+                             policy="annex" if job["way"] == "early" else job["way"])
     return contextlib.nullcontext()
 
 
@@ -76,6 +77,8 @@ class Training:
             job["batch"], **job["sizes"])
         self.model.recompute = self.way == "checkpoint"
         self.optimizer = torch.optim.AdamW(self.model.parameters())
+        if self.way == "early":
+            self.steps = annex.step_in_backward(self.optimizer)
         self.done, self.planned = [], []
 
     def iterate(self, it):

@@ -12,8 +12,8 @@ from claims import ALL, claim, summary  # noqa: E402
 from torch_bench import choose, differ  # noqa: E402
 
 BENCH = os.path.join(HERE, "../bench/torch_bench.py")
-ALWAYS = "plain", "checkpoint", "none", "uvm", "annex"
-MOVING = "none", "uvm", "annex"
+ALWAYS = "plain", "checkpoint", "none", "uvm", "annex", "early"
+MOVING = "none", "uvm", "annex", "early"
 
 
 def run(*words):

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import errno
 import fcntl
+import functools
 import inspect
 import json
 import math
@@ -32,7 +33,7 @@ import annex  # noqa: E402
 import claims  # noqa: E402
 from annex import block  # noqa: E402
 from claims import alike, claim, summary  # noqa: E402
-from models import mlp  # noqa: E402
+from models import Transformer, mlp  # noqa: E402
 from whole import MIB, closed, heard, ordinary, run_in, whole  # noqa: E402
 
 
@@ -307,6 +308,53 @@ def check_steps():
             training.step()
             it.step()
         claim(f"it.step() alone counts: {it.stats()}", it.stats()["iterations"] == 4)
+
+
+def trained(kind, around, early):
+    """Losses, all numbers and figures of four iterations of @kind. @early: it steps in backward."""
+    torch.manual_seed(11)
+    model = Transformer()
+    tokens = torch.randint(500, (4, 64))
+    rest = [p for p in model.parameters() if p is not model.embed.weight]
+    optimizer = kind([{"params": [model.embed.weight], "lr": 1e-3}, {"params": rest}], lr=1e-2)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    steps = early and annex.step_in_backward(optimizer)
+    losses, left = [], 0
+    with around as it:
+        for i in range(5):
+            loss = torch.nn.functional.cross_entropy(model(tokens), tokens.flatten())
+            loss.backward()
+            left += sum(p.grad is not None for p in model.parameters())
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad(set_to_none=True)
+            losses.append(loss.detach().clone())
+            if i == 2:
+                optimizer.load_state_dict(optimizer.state_dict())
+            if i == 3 and steps:
+                claim(f"no gradient is left: {left}", not left)
+                steps.remove()
+        stats = it and it.stats()
+    for p in model.parameters():  # their states are in the order of their first steps
+        losses += [v.clone() for v in optimizer.state[p].values() if torch.is_tensor(v)]
+    return losses + [p.detach().clone() for p in model.parameters()], stats
+
+
+def check_early():
+    """annex.step_in_backward(): groups, a schedule, a tied parameter, a state that is loaded."""
+    for kind in (functools.partial(torch.optim.SGD, momentum=0.9), torch.optim.AdamW,
+                 torch.optim.Adagrad):
+        plain, _ = trained(kind, contextlib.nullcontext(), False)
+        early, _ = trained(kind, contextlib.nullcontext(), True)
+        claim("steps in backward: the same numbers", alike(plain, early))
+        inside, stats = trained(kind, whole("1M"), True)
+        claim("steps in backward, in a block: the same numbers", alike(plain, inside))
+        claim(f"and iterations: {stats['iterations']}", stats["iterations"] == 5)
+    try:
+        annex.step_in_backward(torch.optim.LBFGS([torch.nn.Parameter(torch.ones(2))]))
+        claim("LBFGS cannot step in backward", False)
+    except ValueError as failure:
+        claim(f"LBFGS cannot step in backward: {failure}", "LBFGS" in str(failure))
 
 
 def check_endless():
@@ -584,6 +632,7 @@ def main():
     check_inference()
     check_told()
     check_steps()
+    check_early()
     check_endless()
     check_progress()
     check_full()

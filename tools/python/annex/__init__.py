@@ -8,8 +8,8 @@
     with annex.offload("512M", "file:/data/annex.img"):
         ...                                         # an ordinary training loop
 
-annex.open() needs NumPy. annex.Dataset, for a DataLoader, annex.offload and annex.load() also need
-PyTorch, and annex.pyg needs PyTorch Geometric. Each is imported when it is first used.
+annex.open() needs NumPy. annex.Dataset, annex.offload, annex.load() and annex.step_in_backward()
+also need PyTorch, and annex.pyg needs PyTorch Geometric. Each is imported when it is first used.
 """
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -20,17 +20,19 @@ from .stats import Stats
 if TYPE_CHECKING:
     from . import pyg
     from .array import Array, open
+    from .backward import step_in_backward
     from .block import offload
     from .dataset import Ahead, Dataset
     from .weights import load
 
 __all__ = ["Ahead", "Array", "Dataset", "Error", "Stats", "load", "offload", "open",
-           "pyg"]
+           "pyg", "step_in_backward"]
 
 HOMES = {"Ahead": "dataset", "Array": "array", "Dataset": "dataset", "load": "weights",
-         "offload": "block", "open": "array", "pyg": "pyg"}
+         "offload": "block", "open": "array", "pyg": "pyg", "step_in_backward": "backward"}
 # Of modules: a package that they import, its name, and how it is installed.
 NEEDS = {"array": ("numpy", "NumPy", "apt-get install python3-numpy"),
+         "backward": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
          "block": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
          "dataset": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),
          "weights": ("torch", "PyTorch 1.13 or later", "apt-get install python3-torch"),

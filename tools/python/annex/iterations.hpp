@@ -147,7 +147,7 @@ bool is_in_backward()
 
 /*
  * An optimizer has stepped. A step in backward, as of an optimizer of one parameter, ends no
- * iteration: the first kernel after that backward does.
+ * iteration: the first kernel after that backward does. A step without kernels ends none.
  */
 void optimizer_stepped()
 {

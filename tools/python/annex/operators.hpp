@@ -6,7 +6,7 @@
 #define ANNEX_OPERATORS_HPP
 
 #include <memory>
-#include <unordered_set>
+#include <unordered_map>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -401,8 +401,8 @@ struct Graph {
 
 /* Iterations */
 
-/* Records of optimizers' steps that are under way. */
-thread_local std::unordered_set<const void *> steps;
+/* Records of optimizers' steps that are under way, with the number of kernels at their begin. */
+thread_local std::unordered_map<const void *, uint64_t> steps;
 
 /* The record is an object, and in PyTorch 1.13 a tensor. */
 const void *identity(const c10::IValue &record)
@@ -420,17 +420,22 @@ void enter(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::
 	redispatch(op, keys, stack);
 	if (!step)
 		return;
-	steps.insert(identity(stack->back()));
 	move_outside(own_block(), READ | WRITE);
+	steps[identity(stack->back())] = own_block()->kernels;
 }
 
 void leave(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
 {
 	const void *record = identity((*stack)[stack->size() - op.schema().arguments().size()]);
 
+	auto step = steps.find(record);
+
 	redispatch(op, keys, stack);
-	if (steps.erase(record))
+	if (step == steps.end())
+		return;
+	if (own_block()->stepped || own_block()->kernels != step->second)
 		optimizer_stepped();
+	steps.erase(step);
 }
 
 /* An operator on lists is one kernel on a GPU; on CPUs it calls an operator for each tensor. */
