@@ -251,13 +251,15 @@ suspect()
 }
 
 # without_races FILE - A log but for the races of the rest of the kernel: those reports, which end
-# in a line of =, in whose stacks annex.ko is not; and that of a timer with the sleep that it ends.
+# in a line of =, in whose stacks annex.ko is not; and that of a timer with the sleep that it ends,
+# or of pinning a page with unpinning it.
 without_races()
 {
-	awk '/BUG: KCSAN: / { report = 1; timer = /hrtimer_wakeup/; ours = 0; text = "" }
+	awk '/BUG: KCSAN: / { report = 1; ours = 0; text = "" }
+		/BUG: KCSAN: / { theirs = /hrtimer_(wakeup|active)|gup_fast_fallback \/ gup_put/ }
 		!report { print; next }
 		{ text = text $0 "\n" }
-		/\[annex\]/ { ours = !timer }
+		/\[annex\]/ { ours = !theirs }
 		/=====$/ { if (ours) printf "%s", text; report = 0 }' "$1"
 }
 
