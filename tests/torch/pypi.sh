@@ -21,8 +21,7 @@ fetched()
 {
 	[ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv" || return
 	"$venv/bin/pip" install -q --disable-pip-version-check 'torch==2.15.*' numpy setuptools \
-		'transformers==5.*' accelerate safetensors lightning
-		'transformers==5.*' accelerate safetensors 'torch_geometric==2.8.*'
+		'transformers==5.*' accelerate safetensors lightning 'torch_geometric==2.8.*'
 }
 
 # Twice, with the same bytes, and installed in a place of its own.
