@@ -119,7 +119,7 @@ STORAGE_SRC := $(filter-out $(addprefix tests/,models/% bench/plan% bench/migrat
 BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs)
 # Measured beside annex fs mount, where there is libfuse.
 PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
-HEADERS := $(sort $(wildcard $(addprefix include/annex/,*.h detail/*.h models/*.h)))
+HEADERS := $(sort $(wildcard $(addprefix include/annex/,*.h *.hpp detail/*.h models/*.h)))
 MODULE_SRC := Kbuild kernel/Kconfig $(sort $(wildcard kernel/*.[ch] kernel/*/*.[ch])) \
 	$(wildcard include/uapi/*.h)
 # Handlers of instructions; those whose loops are worth it once more for wider vectors of the host.

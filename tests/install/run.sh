@@ -57,9 +57,21 @@ headers_cxx()
 		for standard in c++17 c++20; do
 			# shellcheck disable=SC2046
 			$compiler -x c++ -std=$standard -pedantic -Wall -Wextra -Werror \
-				$(flags --cflags) -fsyntax-only docs/examples/*.c \
+				$(flags --cflags) -fsyntax-only docs/examples/*.c{,c} \
 				docs/models/examples/*.c tests/install/program_cxx.cc || return
 		done
+	done
+}
+
+build_cxx()
+{
+	local example
+	mkdir -p "$root/examples" || return
+	for example in docs/examples/*.cc tests/install/program_cxx.cc; do
+		# shellcheck disable=SC2046
+		g++ -std=c++17 -pedantic -Wall -Wextra -Werror -O2 $(flags --cflags) \
+			-o "$root/examples/$(basename "$example" .cc)" "$example" $(flags --libs) ||
+			return
 	done
 }
 
@@ -125,6 +137,31 @@ reads_a_file()
 	done >"$root/numbers"
 	prints 1 element "file:$root/numbers?readonly=1" 999 &&
 		prints 2 element "file:$root/numbers?readonly=1" 1000
+}
+
+# The nodes are in a ring of 5; node 2 has one more edge, to node 4.
+walks_a_graph()
+{
+	{ head -c 16 /dev/zero; words 1 2 3 4 4 0; } >"$root/ends"
+	{ head -c 16 /dev/zero; words 0 1 2 4 5 6; } >"$root/firsts"
+	prints "5 nodes in 4 levels" bfs "file:$root/ends?readonly=1" \
+		"file:$root/firsts?readonly=1" 1
+}
+
+sums_by_number()
+{
+	words 10 20 30 40 >"$root/values"
+	words 3 0 3 >"$root/wanted"
+	prints 90 gather "file:$root/values?readonly=1" "file:$root/wanted?readonly=1"
+}
+
+# words N... - Small numbers, as 64-bit integers.
+words()
+{
+	local n
+	for n; do
+		printf '%b\0\0\0\0\0\0\0' "\\x$(printf %02x "$n")"
+	done
 }
 
 # Row i is i and 100 hundredths.
@@ -340,6 +377,11 @@ claim "it runs" prints_sum env LD_LIBRARY_PATH="$lib" "$root/shared"
 claim "a program links with the static library" build_static
 claim "it runs" prints_sum "$root/static"
 claim "the headers and examples are C++ too" headers_cxx
+claim "the examples in C++, and a program, build" build_cxx
+claim "arrays in C++ have each element that was written" prints right program_cxx
+claim "vectoradd.cc adds" prints 30000 vectoradd mem:1M 10001
+claim "gather.cc sums" sums_by_number
+claim "bfs.cc walks a graph" walks_a_graph
 claim "soname" soname
 claim "the shared library exports what the headers declare" exports_headers
 claim "and nothing else" exports_nothing_else

@@ -53,7 +53,7 @@ def step_in_backward(optimizer: torch.optim.Optimizer) -> Steps:
     updates nothing. Results are the same, bit for bit, for optimizers that update each parameter by
     itself, which all of torch.optim but LBFGS do.
 
-    Not for programs that use gradients after backward (clipping, GradScaler, logging), sum those of
+    Not for programs that use gradients after backward (clipping, GradScaler, logging), sum gradients of
     several calls of backward, or average them among processes (DistributedDataParallel).
 
     Keep the result, and call its remove() to update parameters in step() again. The learning rate
