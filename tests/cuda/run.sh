@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The hot-path headers as CUDA: run.sh WORK-DIR. ALL=1 in the environment: the pass for the host, and
-# nvcc, compile each header alone, too, and not only in what includes it.
+# The hot-path headers as CUDA: run.sh WORK-DIR. ALL=1 in the environment: the pass for the host,
+# and nvcc, compile each header alone, too, and not only in what includes it.
 #
 # clang checks both passes of every file on any machine, with no CUDA toolkit. It only checks:
 # LLVM 14 cannot generate system-scope atomics. Where nvcc is, it compiles them for real.

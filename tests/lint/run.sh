@@ -23,7 +23,8 @@ mapfile -t sources < <(list '*.c' '*.h' '*.hpp' '*.cc')
 mapfile -t lib_files < <(list 'lib/*.c')
 mapfile -t headers < <(list 'lib/*.h')
 mapfile -t scripts < <(list '*.sh' '*.bash' .ci/run)
-mapfile -t words < <(list '*.c' '*.h' '*.hpp' '*.cc' '*.md' '*.sh' '*.conf' '*.rules' Makefile Kbuild)
+mapfile -t words < <(list '*.c' '*.h' '*.hpp' '*.cc' '*.md' '*.sh' '*.conf' '*.rules' Makefile \
+	Kbuild)
 
 claim_log=$out
 # shellcheck source=tests/claim.sh

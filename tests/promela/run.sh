@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Check the models with spin: run.sh BUILD_DIR. One line a configuration; fails when one does. ALL=1
-# in the environment: the largest ones too, and mutations, which must be refuted for the reason given
-# here: they test the models.
+# in the environment: the largest ones too, and mutations, which must be refuted for the reason
+# given here: they test the models.
 set -u
 
 src=$(cd "$(dirname "$0")" && pwd)

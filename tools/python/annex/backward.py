@@ -53,8 +53,8 @@ def step_in_backward(optimizer: torch.optim.Optimizer) -> Steps:
     updates nothing. Results are the same, bit for bit, for optimizers that update each parameter by
     itself, which all of torch.optim but LBFGS do.
 
-    Not for programs that use gradients after backward (clipping, GradScaler, logging), sum gradients of
-    several calls of backward, or average them among processes (DistributedDataParallel).
+    Not for programs that use gradients after backward (clipping, GradScaler, logging), sum the
+    gradients of several calls of backward, or average them among processes.
 
     Keep the result, and call its remove() to update parameters in step() again. The learning rate
     may change between iterations. Parameters that are added to the optimizer later are updated in
