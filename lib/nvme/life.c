@@ -114,7 +114,7 @@ int annex_qp_submit_sqe(struct annex_qp *qp, const struct annex_sqe *sqe, uint64
 {
 	for (;;) {
 		struct annex_sqe copy = *sqe;
-		uint16_t cid;
+		uint16_t cid = 0;
 		int got = annex_qp_reserve(qp, 1, &cid, deadline);
 
 		if (got < 0)
