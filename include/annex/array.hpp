@@ -117,6 +117,7 @@ template <typename T> class array
 	class element
 	{
 	      public:
+		element(const element &) = default;
 		operator T() const
 		{
 			return a.get(i);

@@ -2,7 +2,7 @@
 /*
  * All that device code can call of annex/gpu.h, as kernels: each thread has its own element.
  */
-#include <annex/gpu.h>
+#include <annex/gpu.hpp>
 #include "dialect.h"
 
 __global__ void double_all(struct annex_gpu_array a, int *errs)
@@ -25,6 +25,16 @@ __global__ void count_all(struct annex_gpu_array counts32, struct annex_gpu_arra
 	errs[i] = annex_gpu_add32(&counts32, i % counts32.count, 1, &old32);
 	if (!errs[i])
 		errs[i] = annex_gpu_add64(&counts64, old32 % counts64.count, 1, nullptr);
+}
+
+__global__ void add_all(annex::gpu_array<float> a, annex::gpu_array<float> b,
+			annex::gpu_array<uint32_t> done)
+{
+	unsigned int i = thread_index();
+
+	b[i] = a[i] + b[i];
+	a[i] = b[i];
+	done[0] += 1u;
 }
 
 /* A warp takes a line at a time. */

@@ -35,7 +35,7 @@ while read -r header; do
 	source=$work/$(basename "$header" .h)-alone.cu
 	printf '#include <%s>\n' "${header#include/}" >"$source"
 	sources+=("$source")
-done < <(grep -l ANNEX_HD include/annex/*.h include/annex/detail/*.h)
+done < <(grep -l ANNEX_HD include/annex/*.h{,pp} include/annex/detail/*.h)
 
 for source in "${sources[@]}"; do
 	claim "clang, device pass" with_clang --cuda-device-only "$source"

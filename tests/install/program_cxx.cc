@@ -6,6 +6,7 @@
 #include <random>
 #include <annex/array.hpp>
 #include <annex/cuda.h>
+#include <annex/gpu.hpp>
 #include <annex/hdm.h>
 #include <annex/log.h>
 #include <annex/provider.h>
@@ -70,6 +71,36 @@ static int refused(std::uint64_t count)
 	}
 }
 
+/* A GPU's thread, on the host in its place. */
+static void compute(annex_gpu_context *ctx)
+{
+	annex_gpu_array view;
+
+	annex::must(annex_gpu_array_init(&view, ctx, 64, sizeof(std::uint64_t), 1000));
+	annex::gpu_array<std::uint64_t> a(view);
+	for (std::uint64_t i = 0; i < a.size(); i++)
+		a[i] = i * i;
+	a[7] += 3;
+	a[8] = a[7];
+	for (std::uint64_t i = 0; i < a.size(); i++)
+		claim(a[i] == i * i + (i == 7 ? 3 : 0) - (i == 8 ? 12 : 0), "elements of a GPU");
+	std::uint64_t old = 0;
+	claim(!a.add(9, 1, &old) && old == 81 && a.get(1000, old) == -ERANGE && a[1000] == 0,
+	      "additions and errors of a GPU");
+}
+
+static void on_gpu()
+{
+	annex_gpu_opts opts = {};
+	annex_gpu_context *ctx;
+
+	opts.bytes = 4 << 10;
+	opts.line = 512;
+	annex::must(annex_gpu_open("mem:1M?serve=busy", &opts, annex_gpu_memory_host(), &ctx));
+	compute(ctx);
+	annex::must(annex_gpu_close(ctx));
+}
+
 int main()
 try {
 	annex::cache cache({"mem:2M", "mem:2M"}, 128 << 10);
@@ -83,6 +114,7 @@ try {
 	sums[3] += 2;
 	claim(sums.add(3, 1) == 42 && sums[3] == 43 && sums.size() == 4 << 17, "additions");
 	claim(refused(10) == ERANGE && refused(1 << 18) == ERANGE, "errors");
+	on_gpu();
 	annex::must(annex_dev_open("mem:1M", nullptr, &dev));
 	claim(annex_dev_qp(dev) && annex_now(), "C names");
 	annex::must(annex_dev_close(dev));
