@@ -129,7 +129,7 @@ model_benches := bench-ndp bench-cxl bench-fs bench-query
 thread_gate := $(filter-out fs ssd,$(thread_rooms))
 # Both gates, the longest first, since the last steps run alone.
 user_exec := exec exec_made
-user_migrate := mem mem_faults mem_share mem_signal mem_threads mem_trouble
+user_migrate := mem mem_faults mem_pool mem_share mem_signal mem_threads mem_trouble
 gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 guests-peer-7.3 \
 	$(addprefix thread/unit/,$(filter-out $(model_rooms),$(thread_gate))) \
 	$(addprefix sane/unit/,$(filter-out $(model_rooms),$(UNIT_ROOMS))) module \
@@ -138,7 +138,7 @@ gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 g
 	$(addprefix fuzz/,$(filter-out $(model_fuzzed),$(fuzzed))) \
 	$(addprefix tool/,$(filter-out $(model_parts),$(friendly))) \
 	$(addprefix unit/,$(filter-out $(model_rooms),$(long_rooms))) \
-	$(addprefix unit-contained/,exec migrate) \
+	$(addprefix unit-contained/,exec migrate) unit-file/migrate \
 	$(filter-out bench-qemu figures-% $(model_benches),$(benches)) install seeds rooms
 gate_models := $(addprefix sane/unit/,$(filter $(model_rooms),$(UNIT_ROOMS))) \
 	$(addprefix thread/unit/,$(filter $(model_rooms),$(thread_gate))) \
@@ -196,6 +196,10 @@ check/unit-contained/exec check/unit-contained/migrate: check/unit-contained/%: 
 	$(call step,unit tests$(comma) in a container: $*,600,$(gcc)/unit-$* tests/tool/refuse.py,\
 		tests/tool/refuse.py EPERM userfaultfd device io_uring -- $(gcc)/unit-$* \
 		$(user_$*))
+# As before Linux 6.8, which cannot move pages: the device tier is a file.
+check/unit-file/migrate: check/unit-file/%: built/gcc
+	$(call step,unit tests$(comma) a file: $*,600,$(gcc)/unit-$* tests/tool/refuse.py,\
+		tests/tool/refuse.py EINVAL move -- $(gcc)/unit-$* $(user_$*))
 $(addprefix check/,$(benches)): check/%: built/gcc
 	$(call step,smoke form: $*,600,$(call bench_inputs,$*),$(submake) CC=gcc NO_DEPS=1 \
 		SMOKE=1 $*)

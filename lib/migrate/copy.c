@@ -54,8 +54,21 @@ static int copy_file(const struct job *job, void *p, bool in)
 	return 0;
 }
 
-int annex_copy_device(const struct job *job, void *p, bool in)
+/* Copy from or to memory of a pool, of which no page fault is to be handled. */
+static int copy_pool(struct job *job, void *p, bool in)
 {
+	uint8_t *memory = job->space->alias + pages_bytes(job->page);
+	int err = in ? annex_job_take(job, false) : 0;
+
+	if (!err)
+		memcpy(in ? memory : p, in ? p : memory, pages_bytes(job->n));
+	return err;
+}
+
+int annex_copy_device(struct job *job, void *p, bool in)
+{
+	if (job->space->pool)
+		return copy_pool(job, p, in);
 	if (job->space->frames)
 		return annex_frames_copy(job->space, job->page, job->n, p, in);
 	return copy_file(job, p, in);

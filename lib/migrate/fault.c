@@ -84,7 +84,11 @@ static struct lane *page_fault(struct annex_space *s, const struct ask *ask, str
 	} else {
 		s->pages[page].flags |= PAGE_WANTED;
 		first = annex_pages_around(s, page, PAGE_DEVICE | PAGE_BUSY | PAGE_SHOWN, &n);
-		annex_pages_show(s, first, n);
+		/* Of shown pages, this one has been shown since, or the program took it away. */
+		if (flags & PAGE_SHOWN)
+			annex_pages_show(s, page, 1);
+		else
+			annex_pages_show(s, first, n);
 	}
 	annex_jobs_settle(s, start);
 	return kick;

@@ -15,6 +15,11 @@ void annex_fault_stop(struct annex_space *s);
 int annex_watch_start(struct annex_space *s);
 void annex_watch_stop(struct annex_space *s);
 
+/* A userfaultfd with these features; its reports of accesses to a mapping of the space. A negative
+ * errno. */
+int annex_watch_open(struct annex_space *s, uint64_t features);
+int annex_watch_range(const struct annex_space *s, int fd, const void *mapping, uint64_t mode);
+
 /* probe.c: measurement of the cost of a page fault on this machine. */
 
 #define PROBES 32u

@@ -8,6 +8,7 @@
 #include "job.h"
 #include "move.h"
 #include "page.h"
+#include "pool.h"
 #include "tier.h"
 
 static const char *advice(const struct job *job)
@@ -52,6 +53,8 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 	uint32_t first = job->page;
 
 	t->resident += job->n;
+	if (s->pool && !job->taken)
+		annex_pool_expect(s, -(int64_t)job->n);
 	for (uint32_t i = first; i < first + job->n; i++) {
 		s->with_copy += (s->pages[i].flags & PAGE_BELOW) != 0;
 		s->pages[i].flags |= PAGE_DEVICE;
@@ -64,7 +67,10 @@ static void end_in(struct annex_space *s, struct job *job, struct tensor *t)
 			annex_pages_show(s, first, job->n);
 		return;
 	}
-	annex_pages_drop(s, first, job->n);
+	if (s->pool && !job->taken)
+		annex_pages_gone(s, first, job->n);
+	else
+		annex_pages_drop(s, first, job->n);
 	if (one_by_one(s, job, t))
 		job->err = 0;
 	else
@@ -237,14 +243,19 @@ void annex_jobs_settle(struct annex_space *s, struct job_list *start)
 	} while (s->ended.head);
 }
 
-/* Free excess frames, without the lock. */
+/* Free excess memory, without the lock. */
 static void trim(struct annex_space *s)
 {
-	if (!s->frames || !annex_frames_exceed(s))
+	uint32_t excess = s->pool ? annex_pool_excess(s) : 0;
+
+	if (!excess && (!s->frames || !annex_frames_exceed(s)))
 		return;
 	s->trims++;
 	pthread_mutex_unlock(&s->lock);
-	annex_frames_trim(s, false);
+	if (excess)
+		annex_pool_trim(s, excess);
+	else
+		annex_frames_trim(s, false);
 	pthread_mutex_lock(&s->lock);
 	s->trims--;
 	if (!s->jobs)

@@ -5,9 +5,13 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <annex/detail/clock.h>
 #include "frames.h"
 #include "job.h"
 #include "page.h"
+#include "pool.h"
+
+#define STAY (10 * ANNEX_NSEC_PER_MSEC) /* time until pinned pages are tried again */
 
 void *annex_job_memory(const struct job *job, struct place side)
 {
@@ -29,6 +33,12 @@ static struct uffdio_range neighbours(const struct job **job)
 	return (struct uffdio_range){.start = at, .len = n * ANNEX_MEM_PAGE};
 }
 
+/* The page of an address in the second mapping. */
+static uint32_t page_at(const struct annex_space *s, uint64_t at)
+{
+	return (uint32_t)((at - (uintptr_t)s->alias) / ANNEX_MEM_PAGE);
+}
+
 /* Bounced pages are mapped only for their checksums. */
 static bool is_mapped(const struct job *job)
 {
@@ -45,9 +55,12 @@ static struct job *hide(struct annex_space *s, struct job *first)
 
 	for (; end && !end->recalled && end->page == first->page + n; end = end->with)
 		n += end->n;
-	if (!annex_pages_hide(s, first->page, n))
-		for (job = first; job != end; job = job->with)
-			job->recalled = true;
+	if (annex_pages_hide(s, first->page, n))
+		return end;
+	for (job = first; job != end; job = job->with) {
+		job->recalled = true;
+		tensor_of(s, job->page)->stays = annex_now() + STAY;
+	}
 	return end;
 }
 
@@ -80,13 +93,27 @@ static void populate(const struct job *job)
 	}
 }
 
+int annex_job_take(struct job *job, bool zeroes)
+{
+	if (job->taken)
+		return 0;
+	job->taken = true;
+	return annex_pool_take(job->space, job->page, job->n, zeroes);
+}
+
 /* Pages that are not mapped here are faulted in. */
-void annex_job_map(const struct job *first)
+void annex_job_map(struct job *first)
 {
 	int uffd = first->space->transfers;
 
 	if (!is_mapped(first))
 		return;
+	if (first->space->pool) {
+		for (struct job *job = first; job && job->to.tier == ANNEX_TIER_GPU;
+		     job = job->with)
+			annex_job_take(job, false);
+		return;
+	}
 	if (uffd < 0) {
 		populate(first);
 		return;
@@ -123,6 +150,10 @@ void annex_job_make(struct job *job)
 		job->err = annex_frames_make(s, job->page, job->n, job->zeroes);
 		return;
 	}
+	if (s->pool) {
+		job->err = annex_job_take(job, job->zeroes);
+		return;
+	}
 	do
 		rc = fallocate(s->file, 0, at, (off_t)pages_bytes(job->n));
 	while (rc && errno == EINTR);
@@ -153,9 +184,8 @@ static void give_back(struct annex_space *s, struct job *first)
 	while (job) {
 		struct uffdio_range range = neighbours(&job);
 
-		annex_pages_release(
-			s, (uint32_t)((range.start - (uintptr_t)s->alias) / ANNEX_MEM_PAGE),
-			(uint32_t)(range.len / ANNEX_MEM_PAGE));
+		annex_pages_release(s, page_at(s, range.start),
+				    (uint32_t)(range.len / ANNEX_MEM_PAGE));
 	}
 	for (; first; first = first->with)
 		first->released = true;
@@ -165,7 +195,7 @@ void annex_job_unmap(struct job *first)
 {
 	if (leaves(first->space, first))
 		give_back(first->space, first);
-	else if (is_mapped(first))
+	else if (is_mapped(first) && !first->space->pool)
 		unmap_alias(first);
 }
 

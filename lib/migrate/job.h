@@ -16,6 +16,9 @@ static inline bool annex_job_is_stored(const struct job *job)
 	       job->to.tier >= ANNEX_TIER_SSD;
 }
 
+/* Get memory of the pool for a job's pages, once. Return: 0; a negative errno. */
+int annex_job_take(struct job *job, bool zeroes);
+
 /* Make a job's pages, with undefined contents or zeroes, in the calling thread; set its err. */
 void annex_job_make(struct job *job);
 
@@ -30,7 +33,7 @@ void annex_job_hide(struct job *first);
  * which is cheaper than page faults, and allocate pages to be written. Bounced pages are not
  * mapped. No lock is held.
  */
-void annex_job_map(const struct job *first);
+void annex_job_map(struct job *first);
 
 /*
  * After a transfer: unmap its pages. If all of them were evicted, free their memory. No lock is

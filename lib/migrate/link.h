@@ -57,6 +57,7 @@ struct place {
  * @refused: it failed for lack of room.
  * @recalled: it did not begin, because a program needs or holds its pages, which stay.
  * @released: its pages' memory has been freed.
+ * @taken: its pages have taken memory of the pool.
  * @buffer: number of the store's bounce buffer.
  * @round: round of the destination tier when the job was made.
  * @token: token of the command.
@@ -74,7 +75,7 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep, zeroes, drop, refused, recalled, released;
+	bool ended, bounced, keep, zeroes, drop, refused, recalled, released, taken;
 	uint32_t buffer, round;
 	uint64_t token;
 	struct passing passing;
@@ -247,9 +248,10 @@ int annex_copy_start(struct link *link, double rate);
 int annex_copy_start_gpu(struct link *link, double rate);
 
 /*
- * Copy a job's pages between @p and the device tier, @in or out, by reads and writes of its file,
- * which neither map the pages nor fault, or by its GPU. Return: 0; a negative errno.
+ * Copy a job's pages between @p and the device tier, @in or out: private memory, or by reads and
+ * writes of its file, which neither map the pages nor fault, or by its GPU. Return: 0; a negative
+ * errno.
  */
-int annex_copy_device(const struct job *job, void *p, bool in);
+int annex_copy_device(struct job *job, void *p, bool in);
 
 #endif

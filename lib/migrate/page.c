@@ -12,14 +12,10 @@
 #include "frames.h"
 #include "guard.h"
 #include "page.h"
+#include "pool.h"
 #include "tier.h"
 
 #define BOTH (PAGE_DEVICE | PAGE_BELOW)
-
-/* Since Linux 5.18; not in all headers. */
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
 
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask)
 {
@@ -139,25 +135,36 @@ static uint32_t put_guarded(struct annex_space *s, uint32_t first, uint32_t n, b
 	return n;
 }
 
-/* Return: number of pages shown before an error, or before a page that was already shown. */
-static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
+/* Map the file's pages. Return: their number until an error, which is in errno. */
+static uint32_t put_file(struct annex_space *s, uint32_t first, uint32_t n, bool clean, bool wakes)
 {
 	struct uffdio_continue c = {
 		.range = {.start = address(s, first), .len = pages_bytes(n)},
-		.mode = clean ? CONTINUE_MODE_WP : 0,
+		.mode = (clean ? CONTINUE_MODE_WP : 0) |
+			(wakes ? 0 : UFFDIO_CONTINUE_MODE_DONTWAKE),
 	};
+
+	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))
+		return n;
+	return c.mapped > 0 ? (uint32_t)((uint64_t)c.mapped / ANNEX_MEM_PAGE) : 0;
+}
+
+/* Return: number of pages shown before an error, or before a page that was already shown. */
+static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
+{
+	uint32_t done;
+	bool wakes;
 
 	if (s->frames)
 		return n;
 	if (s->guard)
 		return put_guarded(s, first, n, clean);
 	/* A thread whose fault has not been read yet is woken by its handling. */
-	if (!annex_pages_wanted(s, first, n))
-		c.mode |= UFFDIO_CONTINUE_MODE_DONTWAKE;
-	if (!ioctl(s->uffd, UFFDIO_CONTINUE, &c))
-		return n;
-	if (c.mapped > 0)
-		return (uint32_t)((uint64_t)c.mapped / ANNEX_MEM_PAGE);
+	wakes = annex_pages_wanted(s, first, n);
+	done = s->pool ? annex_pool_show(s, first, n, clean, wakes)
+		       : put_file(s, first, n, clean, wakes);
+	if (done)
+		return done;
 	/* EAGAIN: another thread changes mappings. */
 	if (errno == EAGAIN)
 		return 0;
@@ -165,6 +172,9 @@ static uint32_t put(struct annex_space *s, uint32_t first, uint32_t n, bool clea
 		wake(s, first, 1);
 		return 1;
 	}
+	/* Another mapping begins in the range, as where the program has locked a part. */
+	if (n > 1)
+		return put(s, first, n / 2, clean);
 	/* An access would fault again and again. */
 	annex_log(ANNEX_LOG_WARNING, "space: a page is not shown: %m");
 	annex_pages_fence(s, first, 1);
@@ -195,16 +205,40 @@ void annex_pages_show(struct annex_space *s, uint32_t first, uint32_t n)
 	}
 }
 
+/* Move pages of the pool that are shown. Return: number of pages, from the first, that are then
+ * hidden. */
+static uint32_t put_away(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	uint32_t at = first, end = first + n, part, done;
+
+	for (; at < end; at += part) {
+		uint8_t flags = s->pages[at].flags;
+
+		part = done = annex_pages_alike(s, at, end - at, PAGE_SHOWN | PAGE_CLEAN);
+		if (flags & PAGE_SHOWN)
+			done = annex_pool_hide(s, at, part, flags & PAGE_CLEAN);
+		if (done < part)
+			return at + done - first;
+	}
+	return n;
+}
+
 bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 {
+	static uint32_t told;
+	uint32_t hidden = s->pool ? put_away(s, first, n) : n;
+
 	/* Also pages that a program has locked in memory. */
-	if (!s->frames && !s->guard &&
-	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED)) {
-		annex_log(ANNEX_LOG_WARNING, "space: pages stay, as they cannot be hidden: %m");
-		return false;
-	}
-	for (uint32_t i = first; i < first + n; i++)
+	if (!s->frames && !s->guard && !s->pool &&
+	    madvise(s->base + pages_bytes(first), pages_bytes(n), MADV_DONTNEED_LOCKED))
+		hidden = 0;
+	for (uint32_t i = first; i < first + hidden; i++)
 		s->pages[i].flags &= (uint8_t) ~(PAGE_SHOWN | PAGE_CLEAN);
+	/* Relaxed: it orders no other memory. */
+	if (hidden < n && !annex_atomic_add(&told, 1u, ANNEX_RELAXED))
+		annex_log(ANNEX_LOG_WARNING, "space: pages stay, as they cannot be hidden: %m");
+	if (hidden < n)
+		return false;
 	if (s->guard) {
 		annex_signal_keep();
 		if (!protect(s, first, n, PROT_NONE))
@@ -213,22 +247,27 @@ bool annex_pages_hide(struct annex_space *s, uint32_t first, uint32_t n)
 	return true;
 }
 
-/* Hide mapped pages, which would read as zeroes when the file's pages are freed. */
+/* Hide mapped pages, which would read as zeroes when the file's pages are freed. Of a pool, pages
+ * that cannot be hidden are lost. */
 static void hide_shown(struct annex_space *s, uint32_t first, uint32_t n)
 {
 	uint32_t end = first + n, part;
 
 	for (; first < end; first += part) {
 		part = annex_pages_alike(s, first, end - first, PAGE_SHOWN);
-		if (s->pages[first].flags & PAGE_SHOWN)
-			annex_pages_hide(s, first, part);
+		if (s->pages[first].flags & PAGE_SHOWN && !annex_pages_hide(s, first, part) &&
+		    s->pool)
+			madvise(s->base + pages_bytes(first), pages_bytes(part),
+				MADV_DONTNEED_LOCKED);
 	}
 }
 
 void annex_pages_release(struct annex_space *s, uint32_t first, uint32_t n)
 {
-	if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		      (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
+	if (s->pool)
+		annex_pool_give(s, first, n);
+	else if (fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			   (off_t)pages_bytes(first), (off_t)pages_bytes(n)))
 		annex_log(ANNEX_LOG_WARNING, "space: memory is not given back: %m");
 }
 
@@ -247,7 +286,7 @@ void annex_pages_gone(struct annex_space *s, uint32_t first, uint32_t n)
 
 void annex_pages_drop(struct annex_space *s, uint32_t first, uint32_t n)
 {
-	if (s->guard)
+	if (s->guard || s->pool)
 		hide_shown(s, first, n);
 	if (!s->frames)
 		annex_pages_release(s, first, n);

@@ -17,6 +17,11 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* Since Linux 5.18; not in all headers. */
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 /* Number of neighbours from @first on, at most @n, whose flags agree with the first in @mask. */
 uint32_t annex_pages_alike(const struct annex_space *s, uint32_t first, uint32_t n, uint8_t mask);
 

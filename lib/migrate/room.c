@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <annex/detail/clock.h>
 #include "core/log.h"
 #include "frames.h"
 #include "job.h"
 #include "move.h"
 #include "page.h"
 #include "finish.h"
+#include "pool.h"
 #include "tier.h"
 
 /* 1/SPARE of the device tier stays free for page faults. */
@@ -49,9 +51,14 @@ static bool give_copies_up(struct annex_space *s)
 	return given;
 }
 
+static bool stays(const struct tensor *t)
+{
+	return t->stays && annex_now() < t->stays;
+}
+
 static bool may_leave(const struct tensor *t)
 {
-	return !t->holds && t->resident > t->leaving;
+	return !t->holds && t->resident > t->leaving && !stays(t);
 }
 
 /* The least recently used tensor with pages that may be evicted. */
@@ -180,6 +187,8 @@ static void charge(struct annex_space *s, const struct job *job)
 		annex_frames_charge(s, job->page, job->n);
 	else
 		s->device += job->n;
+	if (s->pool)
+		annex_pool_expect(s, job->n);
 }
 
 /* Admit a job. Without a link its zeroes are in the device tier at once. */
@@ -234,7 +243,7 @@ static void refuse(struct annex_space *s, struct job *job)
 		snprintf(job->move->victim, sizeof(job->move->victim), "%s", victim);
 }
 
-/* Exceed the budget: all other pages are held, and a program would wait for ever. */
+/* Exceed the budget: all other pages are held, or pinned, and a program would wait for ever. */
 static void exceed(struct annex_space *s, const struct job *job)
 {
 	uint64_t over = pages_bytes(s->device + cost(s, job) - s->budget);
@@ -243,25 +252,31 @@ static void exceed(struct annex_space *s, const struct job *job)
 	if (s->exceeded)
 		return;
 	s->exceeded = true;
-	annex_log(ANNEX_LOG_WARNING,
-		  "space: %s goes beyond the device tier's %llu bytes: all that is there is held",
-		  annex_tensor_name(tensor_of(s, job->page)), (ull)pages_bytes(s->budget));
+	annex_log(
+		ANNEX_LOG_WARNING,
+		"space: %s goes beyond the device tier's %llu bytes: all that is there is held, or "
+		"pinned by a device",
+		annex_tensor_name(tensor_of(s, job->page)), (ull)pages_bytes(s->budget));
 }
 
 /* Handle a job without room when no page can be evicted. Return: whether to admit it
  * nevertheless. */
 static bool without_room(struct annex_space *s, struct job *job)
 {
-	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1);
+	bool spared = job->kind == JOB_FAULT && !spared_by_faults(s, 1), pinned = false;
 
 	if (s->launched)
 		return false;
-	for (uint32_t i = s->used.oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer)
-		if (!s->tensors[i].holds && s->tensors[i].resident) {
+	for (uint32_t i = s->used.oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer) {
+		const struct tensor *t = &s->tensors[i];
+
+		pinned |= !t->holds && t->resident && stays(t);
+		if (!t->holds && t->resident && !stays(t)) {
 			refuse(s, job);
 			return true;
 		}
-	if (job->kind != JOB_FAULT)
+	}
+	if (job->kind != JOB_FAULT && !pinned)
 		return false;
 	exceed(s, job);
 	return true;

@@ -66,6 +66,13 @@ static uint32_t window(const struct runs *r)
 	return r->low || pages > r->n ? r->n : (uint32_t)pages;
 }
 
+static void set_taken(struct runs *r, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		r->taken[i / BITS] |= 1ull << i % BITS;
+	r->free -= n;
+}
+
 static uint32_t take(struct runs *r, uint32_t least, uint32_t want, uint32_t *first)
 {
 	uint32_t n = 0, end = window(r);
@@ -77,9 +84,7 @@ static uint32_t take(struct runs *r, uint32_t least, uint32_t want, uint32_t *fi
 		n = search(r, 0, end, least, want, first);
 	if (!n && want && r->free >= least)
 		n = search(r, 0, r->n, least, want, first);
-	for (uint32_t i = *first; i < *first + n; i++)
-		r->taken[i / BITS] |= 1ull << i % BITS;
-	r->free -= n;
+	set_taken(r, *first, n);
 	if (n)
 		r->hand = *first + n;
 	return n;
@@ -95,6 +100,15 @@ uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first)
 {
 	*first = 0;
 	return take(r, want, want, first);
+}
+
+uint32_t annex_runs_take_here(struct runs *r, uint32_t first, uint32_t n, bool *free)
+{
+	*free = !is_taken(r, first);
+	n = find(r, first, first + n, *free) - first;
+	if (*free)
+		set_taken(r, first, n);
+	return n;
 }
 
 void annex_runs_give(struct runs *r, uint32_t first, uint32_t n)

@@ -36,6 +36,12 @@ uint32_t annex_runs_take(struct runs *r, uint32_t want, uint32_t *first);
 /* As annex_runs_take(), but @want neighbours or none. */
 uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first);
 
+/*
+ * Whether page @first is *@free, and the number of neighbours, at most @n, that are like it. If
+ * they are free, they are allocated.
+ */
+uint32_t annex_runs_take_here(struct runs *r, uint32_t first, uint32_t n, bool *free);
+
 void annex_runs_give(struct runs *r, uint32_t first, uint32_t n);
 
 #endif

@@ -15,6 +15,7 @@
 #include "hdm/hdm.h"
 #include "move.h"
 #include "page.h"
+#include "pool.h"
 #include "store.h"
 
 #define DEVICE_MIN (1u << 20)
@@ -102,6 +103,8 @@ static int make_range(struct annex_space *s)
 		s->user_only = true;
 		return annex_frames_start(s);
 	}
+	if (!annex_pool_start(s))
+		return 0;
 	s->file = memfd_create("annex-space", MFD_CLOEXEC);
 	if (s->file < 0 || ftruncate(s->file, (off_t)s->opts.size))
 		return annex_fail(-errno, "space: no memory file of %llu bytes: %m",
@@ -318,6 +321,7 @@ static void release(struct annex_space *s)
 		annex_log(ANNEX_LOG_WARNING, "space: memory is still in use by a device, and lost");
 	if (s->file >= 0)
 		close(s->file);
+	annex_pool_stop(s);
 	annex_runs_fini(&s->addresses);
 	for (uint32_t i = 0; i < s->n_tensors; i++)
 		free(s->tensors[i].name);
@@ -382,6 +386,7 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 {
 	uint64_t least = s->frames ? annex_frames_least(s->opts.frames, s->job_pages) : 0;
 	struct job_list start = {0};
+	uint32_t excess;
 
 	least = least > DEVICE_MIN ? least : DEVICE_MIN;
 	if (device < least || device > s->opts.size)
@@ -394,10 +399,13 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 		annex_frames_limit(s, s->budget);
 	}
 	annex_jobs_settle(s, &start);
+	excess = s->pool ? annex_pool_excess(s) : 0;
 	pthread_mutex_unlock(&s->lock);
 	annex_jobs_start(&start);
 	if (s->frames)
 		annex_frames_trim(s, false);
+	if (excess)
+		annex_pool_trim(s, excess);
 	return 0;
 }
 
@@ -412,6 +420,8 @@ void annex_space_trim(struct annex_space *s)
 	annex_jobs_start(&start);
 	if (s->frames)
 		annex_frames_trim(s, true);
+	if (s->pool)
+		annex_pool_trim(s, UINT32_MAX);
 }
 
 uint64_t annex_space_budget(struct annex_space *s)

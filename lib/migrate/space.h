@@ -2,11 +2,13 @@
 /*
  * The parts of a space.
  *
- * The address range is a file in memory, mapped twice. Programs use @base, where a page is absent
- * until it has been shown (userfaultfd). Devices use @alias, where a page is mapped only while it
- * is moved, so that no page counts twice. Processors copy from and to the file. A page of the file
- * is allocated on its first write, and freed by punching a hole: the file's pages are the device
- * tier.
+ * Programs use @base, where a page is absent until it has been shown (userfaultfd). Transfers use
+ * @alias. Both are private memory, between which pages move (pool.h).
+ *
+ * If the kernel cannot move pages, both are mappings of a file in memory. At @alias a page is then
+ * mapped only while it is moved, so that no page counts twice, and processors copy from and to the
+ * file. A page of the file is allocated on its first write, and freed by punching a hole: the
+ * file's pages are the device tier.
  *
  * If userfaultfd is refused, a page that is not shown has no access rights at @base, and a clean
  * page is read-only: accesses are detected by SIGSEGV (guard.h).
@@ -65,6 +67,7 @@ struct page {
  * @first: its first page.
  * @n: number of its pages; 0: the entry is free.
  * @hand: the page at which reclaim continues.
+ * @stays: until this time, in ns, it is not evicted: a device had pinned one of its pages.
  * @holds: number of holds.
  * @writers: number of holds that may write it undetected.
  * @flights: number of holds by kernels in streams; it is freed only after these have ended.
@@ -89,7 +92,7 @@ struct page {
 struct tensor {
 	char *name;
 	struct annex_move *moves;
-	uint64_t serial;
+	uint64_t serial, stays;
 	uint32_t first, n;
 	uint32_t hand;
 	uint32_t holds, writers, flights, jobs;
@@ -131,6 +134,7 @@ struct tier {
 };
 
 struct frame_table;
+struct pool;
 
 /* struct order - Ends of a list of tensors by age, by index. */
 struct order {
@@ -142,6 +146,7 @@ struct order {
  * @lock: protects all members that change.
  * @idle: signalled when @jobs is 0, and when @trims becomes 0.
  * @opts: the options.
+ * @pool: private memory; NULL: @file, or @frames.
  * @file: the memory.
  * @uffd: reports accesses to @base to @handler.
  * @transfers: reports accesses to @alias to @helper, if accesses by the kernel are detected.
@@ -198,6 +203,7 @@ struct annex_space {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
 	struct annex_space_opts opts;
+	struct pool *pool;
 	int file, uffd, transfers, bell;
 	uint8_t *base, *alias;
 	struct guard *guard;

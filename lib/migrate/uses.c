@@ -161,6 +161,8 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		if (annex_tensor_is_there(e->space, uses[i].ptr))
 			continue;
 		err = annex_tensor_info(e->space, uses[i].ptr, &info);
+		/* It will be written, so a copy below is of no use. */
+		want.keep = !(uses[i].how & ANNEX_USE_WRITE);
 		want.fresh = !err && !made && most && overwrites(uses, n, &info);
 		if (!err)
 			err = annex_move_begin(e->space, info.ptr, info.bytes, &want, &moves[i]);

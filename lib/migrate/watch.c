@@ -31,18 +31,15 @@ static void warn_untracked(const char *why)
 		  why);
 }
 
-/* Return: a userfaultfd that reports accesses to a mapping; a negative errno. */
-static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mode)
+static int too_old(void)
 {
-	struct uffdio_api api = {
-		.api = UFFD_API,
-		.features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
-			    UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
-	};
-	struct uffdio_register reg = {
-		.range = {.start = (uintptr_t)mapping, .len = s->opts.size},
-		.mode = mode,
-	};
+	return annex_fail(-EOPNOTSUPP,
+			  "space: this kernel's userfaultfd is too old (Linux 5.19 has all): %m");
+}
+
+int annex_watch_open(struct annex_space *s, uint64_t features)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
 	enum uffd_way way;
 	int err, fd = annex_uffd_open("space", &way);
 
@@ -51,10 +48,35 @@ static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mo
 	s->watch = way == UFFD_CALL     ? ANNEX_WATCH_SYSCALL
 		   : way == UFFD_DEVICE ? ANNEX_WATCH_DEVICE
 					: ANNEX_WATCH_USER;
-	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &reg))
+	if (!ioctl(fd, UFFDIO_API, &api))
 		return fd;
-	err = annex_fail(-EOPNOTSUPP,
-			 "space: this kernel's userfaultfd is too old (Linux 5.19 has all): %m");
+	err = too_old();
+	close(fd);
+	return err;
+}
+
+int annex_watch_range(const struct annex_space *s, int fd, const void *mapping, uint64_t mode)
+{
+	struct uffdio_register reg = {
+		.range = {.start = (uintptr_t)mapping, .len = s->opts.size},
+		.mode = mode,
+	};
+
+	return ioctl(fd, UFFDIO_REGISTER, &reg) ? too_old() : 0;
+}
+
+/* Return: a userfaultfd that reports accesses to a mapping of the file; a negative errno. */
+static int watch_mapping(struct annex_space *s, const void *mapping, uint64_t mode)
+{
+	int err, fd = annex_watch_open(s, UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+						  UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+						  UFFD_FEATURE_WP_HUGETLBFS_SHMEM);
+
+	if (fd < 0)
+		return fd;
+	err = annex_watch_range(s, fd, mapping, mode);
+	if (!err)
+		return fd;
 	close(fd);
 	return err;
 }

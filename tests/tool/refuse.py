@@ -3,7 +3,8 @@
 """refuse.py ERRNO WHAT... -- COMMAND... - Run a command with a seccomp filter, as containers have.
 
 WHAT: userfaultfd (the call), kernel-faults (the call, but for the program's own touches),
-device (what /dev/userfaultfd gives), io_uring, remove (files and directories).
+device (what /dev/userfaultfd gives), move (pages, by a userfaultfd, as before Linux 6.8), io_uring,
+remove (files and directories).
 """
 import ctypes
 import errno
@@ -16,7 +17,7 @@ ARM = platform.machine() == "aarch64"
 USERFAULTFD, IOCTL = (282, 29) if ARM else (323, 16)
 IO_URING_SETUP = 425
 REMOVE = (35,) if ARM else (84, 87, 263)  # unlinkat; rmdir, unlink
-USERFAULTFD_IOC_NEW = 0xAA00
+USERFAULTFD_IOC_NEW, UFFDIO_MOVE = 0xAA00, 0xC028AA05
 UFFD_USER_MODE_ONLY = 1
 LD, JEQ, JSET, RET = 0x20, 0x15, 0x45, 0x06
 RET_ALLOW, RET_ERRNO = 0x7FFF0000, 0x00050000
@@ -43,9 +44,9 @@ def rule(what, err):
     if what == "kernel-faults":
         return (op(LD, 0) + op(JEQ, USERFAULTFD, 0, 3) + op(LD, arg(0)) +
                 op(JSET, UFFD_USER_MODE_ONLY, 1, 0) + refuse)
-    if what == "device":
+    if what in ("device", "move"):
         return (op(LD, 0) + op(JEQ, IOCTL, 0, 3) + op(LD, arg(1)) +
-                op(JEQ, USERFAULTFD_IOC_NEW, 0, 1) + refuse)
+                op(JEQ, USERFAULTFD_IOC_NEW if what == "device" else UFFDIO_MOVE, 0, 1) + refuse)
     sys.exit(f"refuse.py: {what}?")
 
 

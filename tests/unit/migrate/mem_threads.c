@@ -103,6 +103,7 @@ static void through_buffers(void)
 	opts.host = 4096;
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
 	touched_by_many(&r);
+	mem_evict(&r, mem_filled(&r, "q", MIB / 2, 1), MIB / 2, ANNEX_TIER_SSD);
 	CU_ASSERT(mem_stats(&r).bounced > 0);
 	mem_rig_close(&r);
 }
@@ -219,7 +220,8 @@ static void *unmap(void *arg)
 
 	/* Relaxed: only the end is told. */
 	while (!annex_atomic_load(&unmapping_ends, ANNEX_RELAXED))
-		madvise(r->space->alias, r->space->opts.size, MADV_DONTNEED);
+		madvise(r->space->alias, r->space->opts.size,
+			r->space->pool ? MADV_PAGEOUT : MADV_DONTNEED);
 	return NULL;
 }
 
