@@ -57,7 +57,7 @@ static int copy_file(const struct job *job, void *p, bool in)
 /* Copy from or to memory of a pool, of which no page fault is to be handled. */
 static int copy_pool(struct job *job, void *p, bool in)
 {
-	uint8_t *memory = job->space->alias + pages_bytes(job->page);
+	uint8_t *memory = annex_job_memory(job, in ? job->to : job->from);
 	int err = in ? annex_job_take(job, false) : 0;
 
 	if (!err)

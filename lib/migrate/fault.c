@@ -70,7 +70,10 @@ static struct lane *page_fault(struct annex_space *s, const struct ask *ask, str
 		return NULL;
 	}
 	annex_tensor_use(s, tensor_of(s, page));
-	if (flags & PAGE_BUSY) {
+	if (s->pool && flags & PAGE_BUSY && flags & PAGE_SHOWN && !write_protected) {
+		/* It is being saved, and the program took it away, or it has been shown since. */
+		annex_pages_show(s, page, 1);
+	} else if (flags & PAGE_BUSY) {
 		s->stats.faults++;
 		kick = expedite(s, page);
 	} else if (!(flags & PAGE_DEVICE)) {

@@ -128,6 +128,9 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 		bring_wanted(s, first, end);
 		return;
 	}
+	/* The kernel's own writes to a tensor that is held by now would fail. */
+	if (job->shown && s->user_only && t->writers)
+		annex_pages_dirty(s, first, job->n);
 	for (; first < end; first += part) {
 		part = annex_pages_alike(s, first, end - first, PAGE_WANTED | PAGE_SHOWN);
 		/* It was not hidden, and no program waits. */

@@ -16,7 +16,9 @@
 void *annex_job_memory(const struct job *job, struct place side)
 {
 	struct annex_space *s = job->space;
-	uint8_t *arena = side.tier == ANNEX_TIER_GPU ? s->alias : s->tiers[side.tier].arena;
+	uint8_t *arena = side.tier != ANNEX_TIER_GPU ? s->tiers[side.tier].arena
+			 : job->shown                ? s->base
+						     : s->alias;
 
 	return arena + pages_bytes(side.page);
 }
@@ -47,13 +49,24 @@ static bool is_mapped(const struct job *job)
 	       (job->to.tier == ANNEX_TIER_GPU || job->from.tier == ANNEX_TIER_GPU);
 }
 
+/* Write-protect pages that are saved and stay, which is cheaper than to hide and show them. Of a
+ * tensor that a device may write, hiding finds pinned pages. Return: whether they stay shown. */
+static bool stays_shown(struct annex_space *s, const struct job *job)
+{
+	return job->keep && s->pool && !tensor_of(s, job->page)->writers &&
+	       (s->pages[job->page].flags & PAGE_SHOWN) &&
+	       annex_pages_alike(s, job->page, job->n, PAGE_SHOWN) == job->n &&
+	       annex_pool_protect(s, job->page, job->n);
+}
+
 /* Hide neighbouring jobs of a transfer from @first on. Return: the next job. */
 static struct job *hide(struct annex_space *s, struct job *first)
 {
 	struct job *end = first, *job;
 	uint32_t n = 0;
 
-	for (; end && !end->recalled && end->page == first->page + n; end = end->with)
+	for (; end && !end->recalled && !end->shown && end->page == first->page + n;
+	     end = end->with)
 		n += end->n;
 	if (annex_pages_hide(s, first->page, n))
 		return end;
@@ -75,8 +88,10 @@ void annex_job_hide(struct job *first)
 	for (job = first; job; job = job->with)
 		/* Pages that a GPU's kernel may write cannot be saved either. */
 		job->recalled = tensor_of(s, job->page)->holds && (!job->keep || s->frames);
+	for (job = first; job; job = job->with)
+		job->shown = !job->recalled && stays_shown(s, job);
 	for (job = first; job;)
-		job = job->recalled ? job->with : hide(s, job);
+		job = job->recalled || job->shown ? job->with : hide(s, job);
 	for (job = first; job; job = job->with)
 		if (job->recalled)
 			first->err = -ECANCELED;

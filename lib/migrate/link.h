@@ -21,6 +21,8 @@
 #define JOINED 32u     /* most jobs of one transfer */
 #define LINK_BATCH 32u
 #define LINK_WORKERS 3u
+#define ARENAS (ANNEX_TIER_SSD + 1) /* of tiers that are memory, and @base of a space */
+#define ARENA_SHOWN ANNEX_TIER_SSD
 
 enum job_kind {
 	JOB_FAULT,
@@ -58,6 +60,7 @@ struct place {
  * @recalled: it did not begin, because a program needs or holds its pages, which stay.
  * @released: its pages' memory has been freed.
  * @taken: its pages have taken memory of the pool.
+ * @shown: its pages are saved from @base, where they are write-protected.
  * @buffer: number of the store's bounce buffer.
  * @round: round of the destination tier when the job was made.
  * @token: token of the command.
@@ -75,7 +78,7 @@ struct job {
 	uint32_t page, n, total;
 	enum job_kind kind;
 	int err;
-	bool ended, bounced, keep, zeroes, drop, refused, recalled, released, taken;
+	bool ended, bounced, keep, zeroes, drop, refused, recalled, released, taken, shown;
 	uint32_t buffer, round;
 	uint64_t token;
 	struct passing passing;
@@ -99,14 +102,14 @@ void annex_jobs_remove(struct job_list *list, struct job *job);
  * @link: the link.
  * @queued: jobs that have not begun, by kind.
  * @served: bytes served, by kind; raised to the link's vtime when an idle lane gets a job.
- * @at: device address of the arenas, by tier; 0: the device cannot reach this one.
+ * @at: device address of the arenas, by tier, and of @base; 0: the device cannot reach this one.
  */
 struct lane {
 	struct lane *next;
 	struct link *link;
 	struct job_list queued[JOB_KINDS];
 	uint64_t served[JOB_KINDS];
-	uint64_t at[ANNEX_TIER_SSD];
+	uint64_t at[ARENAS];
 };
 
 /**

@@ -267,6 +267,23 @@ uint32_t annex_pool_hide(struct annex_space *s, uint32_t first, uint32_t n, bool
 	return done;
 }
 
+bool annex_pool_protect(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	unsigned char there[JOB_PAGES];
+
+	if (n > JOB_PAGES || !protect(s, base(s, first), n, UFFDIO_WRITEPROTECT_MODE_WP))
+		return false;
+	for (uint32_t i = first; i < first + n; i++)
+		s->pages[i].flags |= PAGE_CLEAN;
+	/* A transfer must not wait for memory that the program has taken away. */
+	if (mincore(base(s, first), pages_bytes(n), there))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!(there[i] & 1))
+			return false;
+	return true;
+}
+
 /* Move idle memory to neighbouring pages without any. Return: number of pages that have it then. */
 static uint32_t refill(struct annex_space *s, uint32_t first, uint32_t n)
 {

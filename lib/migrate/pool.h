@@ -24,6 +24,12 @@ void annex_pool_stop(struct annex_space *s);
 uint32_t annex_pool_show(struct annex_space *s, uint32_t first, uint32_t n, bool clean, bool wake);
 uint32_t annex_pool_hide(struct annex_space *s, uint32_t first, uint32_t n, bool clean);
 
+/*
+ * Write-protect pages at @base, for a transfer that reads them there. Return: false: some are not
+ * there.
+ */
+bool annex_pool_protect(struct annex_space *s, uint32_t first, uint32_t n);
+
 /* Pages were charged, and will take memory, which is not freed until then. The space's lock is
  * held. */
 void annex_pool_expect(struct annex_space *s, int64_t n);

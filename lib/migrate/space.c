@@ -235,8 +235,8 @@ static int add_store(struct annex_space *s, unsigned int i)
 	struct annex_store *store = s->opts.stores[i];
 	struct tier *t = &s->tiers[ANNEX_TIER_SSD + i];
 	uint8_t *arenas[] = {s->alias, s->tiers[ANNEX_TIER_HOST].arena,
-			     s->tiers[ANNEX_TIER_CXL].arena};
-	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
+			     s->tiers[ANNEX_TIER_CXL].arena, s->pool ? s->base : NULL};
+	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes, s->opts.size};
 	int err = annex_store_join(store, &t->lane, s->opts.cxl, arenas, bytes);
 
 	if (err)
@@ -294,7 +294,7 @@ static void release_memory(struct annex_space *s)
 static void release(struct annex_space *s)
 {
 	KEEP_LAST_ERROR(true);
-	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes};
+	uint64_t bytes[] = {s->opts.size, s->opts.host, s->opts.cxl_bytes, s->opts.size};
 	bool left = true;
 
 	annex_fault_stop(s);

@@ -107,7 +107,8 @@ static struct annex_seg seg_of(const struct job *job)
 	struct place memory = memory_of(job);
 
 	return (struct annex_seg){
-		.addr = job->lane->at[memory.tier] + (uint64_t)memory.page * ANNEX_MEM_PAGE,
+		.addr = job->lane->at[job->shown ? ARENA_SHOWN : memory.tier] +
+			(uint64_t)memory.page * ANNEX_MEM_PAGE,
 		.len = bytes_of(job),
 	};
 }
@@ -454,7 +455,9 @@ static int map_arenas(struct annex_store *store, struct lane *lane, struct annex
 	if (err == -EOPNOTSUPP) {
 		lane->at[ANNEX_TIER_GPU] = 0;
 		err = need_buffers(store);
-	}
+	} else if (!err && arenas[ARENA_SHOWN])
+		err = annex_dev_map_sparse(store->dev, arenas[ARENA_SHOWN], bytes[ARENA_SHOWN],
+					   &lane->at[ARENA_SHOWN]);
 	if (!err && arenas[ANNEX_TIER_HOST])
 		err = annex_dev_map(store->dev, arenas[ANNEX_TIER_HOST], bytes[ANNEX_TIER_HOST],
 				    &lane->at[ANNEX_TIER_HOST]);
@@ -469,8 +472,8 @@ static bool unmap_arenas(struct annex_store *store, struct lane *lane, const uin
 {
 	bool all = true;
 
-	for (unsigned int tier = 0; tier < ANNEX_TIER_SSD; tier++)
-		if (lane->at[tier] && annex_dev_unmap(store->dev, lane->at[tier], bytes[tier]))
+	for (unsigned int i = 0; i < ARENAS; i++)
+		if (lane->at[i] && annex_dev_unmap(store->dev, lane->at[i], bytes[i]))
 			all = false;
 	return all;
 }

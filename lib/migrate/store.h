@@ -34,8 +34,8 @@ struct annex_store {
 };
 
 /*
- * Begin to use a store in a space: map its arenas, by tier with their @bytes, for the device, or
- * allocate bounce buffers. @cxl: the range of its CXL memory, or NULL.
+ * Begin to use a store in a space: map its ARENAS, with their @bytes, for the device, or allocate
+ * bounce buffers. @cxl: the range of its CXL memory, or NULL.
  */
 int annex_store_join(struct annex_store *store, struct lane *lane, struct annex_hdm *cxl,
 		     uint8_t *const *arenas, const uint64_t *bytes);

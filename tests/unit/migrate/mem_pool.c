@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <annex/detail/atomic.h>
 #include "tests/unit/mem_rig.h"
+#include "migrate/request.h"
 #include "migrate/space.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
@@ -45,6 +46,7 @@ struct writer {
 static void *count_up(void *arg)
 {
 	struct writer *w = arg;
+	struct want save = {.to = ANNEX_TIER_SSD, .keep = true, .most = UINT32_MAX};
 	uint64_t state = w->word + 1, *counts = calloc(w->n, sizeof(*counts));
 
 	for (uint32_t i = 0; i < WRITES; i++) {
@@ -57,6 +59,9 @@ static void *count_up(void *arg)
 		if (i % 500 == 0)
 			annex_prefetch(w->r->space, w->p + random_next(&state) % w->n * WORDS, PAGE,
 				       0, NULL);
+		if (i % 300 == 0)
+			annex_move_begin(w->r->space, w->p + random_next(&state) % w->n * WORDS,
+					 PAGE, &save, NULL);
 		if (i % 700 == 0)
 			annex_pre_evict(w->r->space, w->p + random_next(&state) % w->n * WORDS,
 					PAGE, ANNEX_TIER_HOST + i % 2 * ANNEX_TIER_SSD, NULL);
@@ -67,7 +72,8 @@ static void *count_up(void *arg)
 	return NULL;
 }
 
-/* A write at any time between a page's arrival and its leaving is in the page when it returns. */
+/* A write at any time between a page's arrival and its leaving is in the page when it returns, also
+ * if the page has been saved before. */
 static void no_write_is_lost(void)
 {
 	struct annex_space_opts opts = {.device = MIB, .host = MIB, .fault_bytes = PAGE};
