@@ -68,7 +68,9 @@ def surroundings(job):
 
 
 class Training:
-    """The iterations of a job. @done: of each its start, seconds, bytes in and out, and loss."""
+    """The iterations of a job. @done: of each its start, seconds, bytes in and out, loss, and the
+    kernel's processor time until its end.
+    """
 
     def __init__(self, job):
         torch.manual_seed(1)
@@ -91,7 +93,7 @@ class Training:
         seconds = time.perf_counter() - start
         stats = it.stats() if it else {}
         moved = (stats.get("in", 0), stats.get("out", 0)) if self.way != "swap" else swapped()
-        self.done.append((start, seconds, *moved, loss))
+        self.done.append((start, seconds, *moved, loss, os.times().system))
         self.planned.append(stats.get("planned", False))
 
     def is_steady(self):
@@ -111,6 +113,7 @@ class Training:
         result = {"seconds": statistics.median(d[1] for d in last),
                   "in": (last[-1][2] - before[2]) // STEADY,
                   "out": (last[-1][3] - before[3]) // STEADY,
+                  "system": (last[-1][5] - before[5]) / STEADY,
                   "losses": [d[4] for d in self.done], "peak": peak()}
         if self.way in PLANNED:
             first = self.planned.index(True)
