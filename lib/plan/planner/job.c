@@ -223,6 +223,8 @@ void annex_hasten_job(struct annex_pass *p, uint32_t job, uint32_t window)
 
 		unlink_slice(p, i);
 		annex_take(p, j->dir, j->below, s->slot, -(double)s->bytes);
+		annex_weigh(p, j, s->slot, annex_around(p, s->slot, annex_due(p, j)),
+			    -(int64_t)s->bytes);
 		s->bytes = 0;
 	}
 	j->slices = NONE;

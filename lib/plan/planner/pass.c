@@ -208,6 +208,7 @@ int annex_pass_init(struct annex_pass *p)
 	}
 	for (uint32_t i = 0; i < v->n_periods && !err; i++)
 		p->idle[i].cuts = NONE;
+	p->settled = p->taste.late;
 	if (!err)
 		err = schedule_allocs(p, live);
 	if (!err)

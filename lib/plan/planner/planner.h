@@ -12,8 +12,8 @@
  * into idle slots before theirs, in the order in which they are due, so that late kernels find them
  * done (pull.c).
  *
- * search.c makes a few passes, each with the times that the simulator measured of a plan before,
- * and some with rents of lower tiers that were full. It keeps the best plan.
+ * search.c makes a few passes, first with stalls where the bound has them, then with the stalls
+ * that the simulator measured of the best plan. Some have rents of lower tiers that were full.
  */
 #ifndef ANNEX_PLAN_PLANNER_PLANNER_H
 #define ANNEX_PLAN_PLANNER_PLANNER_H
@@ -101,12 +101,13 @@ struct epoch {
 /*
  * struct annex_taste - Settings in which passes differ.
  * @far: SSDs are tried before host memory.
+ * @late: while cuts are chosen, writes lie as late as links allow.
  * @lead: a tier is accepted if a fetch from it takes at most @lead times its uncontended time.
  * @rent: price of room in a tier, for a byte and a nanosecond of each slot, in transfers. A cut
  *	takes the tier that relieves most for its price, and ignores @far and @lead. NULL: no price.
  */
 struct annex_taste {
-	bool far;
+	bool far, late;
 	double lead;
 	double *const *rent;
 };
@@ -139,7 +140,7 @@ struct annex_pass {
 	double *when;               /* nanoseconds before each slot; n + 1 */
 	double rate[LINKS][BELOWS]; /* bytes a second, with all of the link */
 	double crumb;               /* smaller pieces of a transfer are not worth a step */
-	bool settled;               /* annex_settle() is done: writes fill memory below */
+	bool settled;               /* writes lie late, and fill memory below from then on */
 	int err;
 };
 

@@ -2,11 +2,12 @@
 /*
  * Annex's policy: a few passes of its planner, judged by the simulator.
  *
- * The first passes reckon with kernels that never wait, and differ in taste. Where the links cannot
- * keep up, kernels do wait, and a transfer has more time than was reckoned: further passes take the
- * times that the simulator measured of the best. Half of them, and more where that is better,
- * choose tiers by rents. A plan of G10's stands beside imperfect plans, so that none is slower than
- * that, and a plan of each other baseline beside plans that are far from the ideal.
+ * Where the links cannot keep up, kernels wait, and a transfer has more time than the kernels take.
+ * The first passes expect the stalls of the bound, and differ in taste. Further passes take the
+ * times that the simulator measured of the best plan. Half of them, and more where that is better,
+ * choose tiers by rents; in a few, writes lie late while cuts are chosen. A plan of G10's stands
+ * beside imperfect plans, so that none is slower than that, and a plan of each other baseline
+ * beside plans that are far from the bound.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,8 +19,9 @@
 #include "planner.h"
 #include "plan/trace/ends.h"
 #include "plan/policy/policy.h"
+#include "plan/simulate/bound.h"
 
-#define PERFECT 1.000001 /* times the ideal is as good as it gets */
+#define PERFECT 1.000001 /* times the bound is as good as it gets */
 #define GOOD 1.0002      /* is not worth more passes */
 #define FAIR 1.02        /* leaves little for others to win */
 #define AGAIN 12         /* passes with measured times */
@@ -29,6 +31,7 @@
 #define FULL 0.97        /* of a tier is taken: its rent rises */
 #define RISES 0.5        /* in transfers, for a byte that stays for an iteration */
 #define FALLS 0.9        /* factor of all rents in each pass */
+#define SLOWER 1.02      /* times the bound, a pass with rents expects */
 #define SETTLES 1.25     /* times the best, an iteration takes before memories have settled */
 
 struct search {
@@ -39,11 +42,12 @@ struct search {
 	double *ns;                /* what the next pass reckons with */
 	struct annex_sim_sample *samples, *best_samples;
 	struct annex_plan *best;
-	double ideal, best_s;
+	double *bound_ns; /* the bound, spread over the slots */
+	double bound, best_s;
 	unsigned int together; /* GPUs that do the same when a plan is judged */
 	double *rent[BELOWS];  /* of a byte in lower tiers, for each nanosecond of a slot */
-	bool far;              /* the taste of the best without rents */
-	bool rents;            /* the best has them */
+	bool far;              /* the taste of the best plan without rents */
+	bool rents;            /* the best plan has them */
 };
 
 /*
@@ -80,7 +84,7 @@ static int one_pass(struct search *s, struct annex_taste taste, struct annex_pla
 		annex_select(&p);
 		err = p.err;
 	}
-	if (!err && taste.rent)
+	if (!err && !taste.far)
 		raise_rents(s, &p);
 	if (!err) {
 		annex_pull(&p);
@@ -98,7 +102,7 @@ static int one_pass(struct search *s, struct annex_taste taste, struct annex_pla
 
 static bool within(const struct search *s, double times)
 {
-	return s->best && s->best_s <= s->ideal * times;
+	return s->best && s->best_s <= s->bound * times;
 }
 
 /*
@@ -132,33 +136,40 @@ static int judge(struct search *s, struct annex_plan *plan, double limit, bool *
 	return 0;
 }
 
-static int try_pass(struct search *s, struct annex_taste taste, bool *better)
+static int try_pass(struct search *s, struct annex_taste taste)
 {
 	struct annex_plan *plan;
+	bool better = false;
 	int err = one_pass(s, taste, &plan);
 
 	if (!err)
-		err = judge(s, plan, 0, better);
-	if (!err && *better) {
+		err = judge(s, plan, 0, &better);
+	if (!err && better) {
 		s->rents = taste.rent;
 		s->far = taste.rent ? s->far : taste.far;
 	}
 	return err;
 }
 
+/* The next pass uses the times of the bound, all longer by a factor. */
+static void reckon_with_bound(struct search *s, double factor)
+{
+	for (uint32_t k = 0; k < s->v->trace->n_kernels; k++)
+		s->ns[k] = s->bound_ns[k] * factor;
+}
+
 /*
- * The next pass uses the simulated times, with @part of each stall, since a pass that has time for
- * all stalls keeps them. A kernel's stall is time of the slot before it.
+ * The next pass uses the times of the best, with @part of each stall, since a pass that has time
+ * for all stalls keeps them. A kernel's stall is time of the slot before it.
  */
-static void reckon_with(struct search *s, const struct annex_sim_sample *seen, double part)
+static void reckon_with(struct search *s, double part)
 {
 	const struct annex_trace *t = s->v->trace;
 	uint32_t n = t->n_kernels;
 
 	for (uint32_t k = 0; k < n; k++) {
-		const struct annex_sim_sample *next = seen ? &seen[(k + 1) % n] : NULL;
-		uint64_t ran = t->kernels[(k + 1) % n].ns,
-			 took = seen ? next->end - next->start : 0;
+		const struct annex_sim_sample *next = &s->best_samples[(k + 1) % n];
+		uint64_t ran = t->kernels[(k + 1) % n].ns, took = next->end - next->start;
 
 		s->ns[k] = (double)t->kernels[k].ns + part * (double)(took > ran ? took - ran : 0);
 	}
@@ -213,23 +224,24 @@ static int search(struct search *s)
 {
 	static const double leads[] = {3.0, 1.2, 1.5, 1.1}, parts[] = {1.0, 0.8, 0.6};
 	uint64_t again = least(AGAIN, SLOTS / s->v->trace->n_kernels);
-	bool better;
 	int err;
 
 	again = again < FEWER ? FEWER : again;
-	reckon_with(s, NULL, 0);
-	err = try_pass(s, (struct annex_taste){false, leads[0], NULL}, &better);
+	reckon_with_bound(s, 1);
+	err = try_pass(s, (struct annex_taste){.lead = leads[0]});
 	if (!err && !within(s, GOOD))
-		err = try_pass(s, (struct annex_taste){true, leads[0], NULL}, &better);
-	if (s->best)
-		reckon_with(s, s->best_samples, parts[0]);
+		err = try_pass(s, (struct annex_taste){.lead = leads[0], .far = true});
+	if (!err && !within(s, GOOD))
+		err = try_pass(s, (struct annex_taste){.lead = leads[1], .far = s->far});
+	reckon_with_bound(s, SLOWER);
 	for (unsigned int i = 1; i <= again && s->best && !within(s, GOOD) && !err; i++) {
-		struct annex_taste taste = {s->far, leads[i % 4], NULL};
+		struct annex_taste taste = {
+			.far = s->far, .late = i % 4 == 0, .lead = leads[i / 2 % 4]};
 
 		if (i <= BOTH ? i % 2 : s->rents)
-			taste = (struct annex_taste){false, 0, s->rent};
-		err = try_pass(s, taste, &better);
-		reckon_with(s, better || taste.rent ? s->best_samples : s->samples, parts[i % 3]);
+			taste = (struct annex_taste){.rent = s->rent};
+		err = try_pass(s, taste);
+		reckon_with(s, parts[i % 3]);
 	}
 	if (!err && s->best && !s->sys->strict && !within(s, PERFECT))
 		err = try_unified(s);
@@ -271,8 +283,8 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 	int err = -ENOMEM;
 	bool rents = true;
 
-	s.ideal = (double)v->start[n] * 1e-9;
 	s.ns = calloc(n, sizeof(*s.ns));
+	s.bound_ns = calloc(n, sizeof(*s.bound_ns));
 	s.samples = calloc(n, sizeof(*s.samples));
 	s.best_samples = calloc(n, sizeof(*s.best_samples));
 	for (unsigned int b = 0; b < BELOWS; b++) {
@@ -280,8 +292,10 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 		rents = rents && s.rent[b];
 	}
 	s.together = sys->gpus;
-	if (s.ns && s.samples && s.best_samples && rents)
+	if (s.ns && s.bound_ns && s.samples && s.best_samples && rents)
 		err = annex_vitality_with_ends(v->trace, &s.v);
+	if (!err)
+		err = bound_times(s.v, &s.alone, s.bound_ns, &s.bound);
 	if (!err)
 		err = search(&s);
 	/* The others may do something else, which leaves more room. */
@@ -291,6 +305,7 @@ static int make(const struct annex_vitality *v, const struct annex_system *sys,
 	}
 	annex_vitality_destroy(s.v);
 	free(s.ns);
+	free(s.bound_ns);
 	free(s.samples);
 	free(s.best_samples);
 	for (unsigned int b = 0; b < BELOWS; b++)

@@ -379,7 +379,8 @@ void annex_select(struct annex_pass *p)
 		sort_periods(&w, first);
 		measure_over(p);
 		walk(&w, first);
-		annex_settle(p, w.start);
+		if (!p->settled)
+			annex_settle(p, w.start);
 	} else {
 		p->err = -ENOMEM;
 	}

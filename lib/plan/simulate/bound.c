@@ -26,7 +26,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <annex/simulate.h>
+#include "bound.h"
 
 /* Windows begin at so many kernels at most: leaving some out keeps the bound true. */
 #define BEGINNINGS 2048
@@ -41,6 +41,7 @@ struct bound {
 	uint32_t *dies, *dying; /* tensors by death: kernel k's begin at dies[k] */
 	uint32_t *written;      /* of each tensor: the last window that has it written */
 	double *best;           /* seconds until so many kernels ended, at least; n + 1 */
+	uint32_t *from;         /* the beginning of the last window of each of these sums */
 	uint32_t *seen;         /* of each tensor: the last window that counted it */
 	uint32_t *first;        /* its first use: before it may be nowhere */
 	uint32_t stamp;
@@ -84,8 +85,12 @@ static double count_kernel(struct bound *b, uint32_t kernel)
 static void reach(struct bound *b, uint32_t from, uint32_t to, double s)
 {
 	double ran = (double)(b->v->start[to] - b->v->start[from]) * 1e-9;
+	double end = b->best[from] + fmax(ran, s);
 
-	b->best[to] = fmax(b->best[to], b->best[from] + fmax(ran, s));
+	if (end <= b->best[to])
+		return;
+	b->best[to] = end;
+	b->from[to] = from;
 }
 
 /* All windows that begin when @a kernels ended, by bytes that must come in. */
@@ -236,7 +241,23 @@ static void all_windows(struct bound *b)
 	}
 }
 
-int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, double *result)
+static void spread(const struct bound *b, double *ns)
+{
+	for (uint32_t to = b->n; to; to = b->from[to]) {
+		uint32_t from = b->from[to];
+		double ran = (double)(b->v->start[to] - b->v->start[from]);
+		double stall = (b->best[to] - b->best[from]) * 1e9 - ran;
+
+		for (uint32_t k = from; k < to; k++) {
+			double even = ns[k] + stall * (ran > 0 ? ns[k] / ran : 1.0 / (to - from));
+
+			ns[k] = (even + (b->best[k + 1] - b->best[k]) * 1e9) / 2;
+		}
+	}
+}
+
+int bound_times(const struct annex_vitality *v, const struct annex_system *sys, double *ns,
+		double *result)
 {
 	struct bound b = {.v = v, .sys = sys, .n = v->trace->n_kernels};
 	size_t tensors = (size_t)v->trace->n_tensors + 1;
@@ -244,23 +265,34 @@ int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, 
 
 	init(&b);
 	b.best = calloc((size_t)b.n + 1, sizeof(*b.best));
+	b.from = calloc((size_t)b.n + 1, sizeof(*b.from));
 	b.seen = calloc(tensors, sizeof(*b.seen));
 	b.first = calloc(tensors, sizeof(*b.first));
 	b.written = calloc(tensors, sizeof(*b.written));
 	b.dying = calloc(tensors, sizeof(*b.dying));
 	b.dies = calloc((size_t)b.n + 3, sizeof(*b.dies));
-	if (b.best && b.seen && b.first && b.written && b.dying && b.dies) {
+	if (b.best && b.from && b.seen && b.first && b.written && b.dying && b.dies) {
 		find_uses(&b);
 		find_deaths(&b);
 		all_windows(&b);
 		*result = b.best[b.n];
+		for (uint32_t k = 0; ns && k < b.n; k++)
+			ns[k] = (double)v->trace->kernels[k].ns;
+		if (ns && isfinite(*result))
+			spread(&b, ns);
 		err = 0;
 	}
 	free(b.best);
+	free(b.from);
 	free(b.seen);
 	free(b.first);
 	free(b.written);
 	free(b.dying);
 	free(b.dies);
 	return err;
+}
+
+int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, double *seconds)
+{
+	return bound_times(v, sys, NULL, seconds);
 }

@@ -451,6 +451,31 @@ static void weights_are_copied_early(void)
 	annex_trace_free(t);
 }
 
+/* Where no plan runs without stalls, passes expect them from the beginning. */
+static void stalls_are_expected(void)
+{
+	static const struct annex_trace_spec specs[] = {{.model = "bert-base", .batch = 96},
+							{.model = "gpt2", .batch = 8}};
+	static const uint64_t gpu[] = {6, 10}, host[] = {16, 32};
+
+	for (unsigned int m = 0; m < sizeof(specs) / sizeof(*specs); m++) {
+		struct annex_vitality *v;
+		struct annex_system sys;
+		struct annex_trace *t;
+		double bound;
+
+		annex_system_init(&sys);
+		sys.gpu = gpu[m] << 30;
+		sys.host = host[m] << 30;
+		CU_ASSERT_EQUAL_FATAL(annex_trace_generate(&specs[m], &t), 0);
+		CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+		CU_ASSERT_EQUAL(annex_bound(v, &sys, &bound), 0);
+		CU_ASSERT(annex_takes(v, &sys) <= 1.06 * bound);
+		annex_vitality_destroy(v);
+		annex_trace_free(t);
+	}
+}
+
 /* Bit 0 of @i: a larger GPU; bit 1: more host memory; bit 2: a faster SSD. */
 static struct annex_system machine_of(unsigned int i)
 {
@@ -491,6 +516,7 @@ static void more_machine_is_not_slower(void)
 
 UNIT_SUITE(policy, {"random small traces", random_small_traces},
 	   {"weights are copied early", weights_are_copied_early},
+	   {"stalls are expected", stalls_are_expected},
 	   {"more machine is not slower", more_machine_is_not_slower},
 	   {"synthetic training", synthetic_training}, {"degenerate traces", degenerate_traces},
 	   {"tensors that die late", tensors_that_die_late},
