@@ -115,7 +115,9 @@ static double score(const struct annex_price *price, double relief, double bytes
 /*
  * The tier for a period, and its score: the first, in the order of the pass's taste, from which it
  * returns nearly as fast as if nothing else did; or that from which it is the least late, and then
- * the fastest. Where tiers have a rent, that with the best score.
+ * the fastest. Where tiers have a rent, that with the best score. The rest of a period goes where
+ * its first cut went, if it is not late there: steps do not say from which tier bytes return, so
+ * bytes of the slower tier may come last.
  */
 static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t period, uint64_t bytes,
 		      unsigned int *below, double *best)
@@ -123,9 +125,16 @@ static bool find_tier(const struct walk_select *w, uint32_t drop, uint32_t perio
 	static const unsigned int near[BELOWS] = {BELOW_HOST, BELOW_CXL, BELOW_SSD};
 	static const unsigned int far[BELOWS] = {BELOW_SSD, BELOW_CXL, BELOW_HOST};
 	const struct annex_pass *p = w->p;
+	uint32_t cut = p->idle[period].cuts;
 	struct annex_price price = {0};
 	bool found = false;
 
+	if (cut != NONE && annex_price(p, period, drop, bytes, p->cuts[cut].below, &price) &&
+	    price.late <= 0) {
+		*below = p->cuts[cut].below;
+		*best = score(&price, relieves(p, drop, price.away), (double)bytes);
+		return true;
+	}
 	for (unsigned int i = 0; i < BELOWS; i++) {
 		unsigned int b = p->taste.far ? far[i] : near[i];
 		struct annex_price next;
