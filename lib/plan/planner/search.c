@@ -222,7 +222,7 @@ static int try_others(struct search *s)
 
 static int search(struct search *s)
 {
-	static const double leads[] = {3.0, 1.2, 1.5, 1.1}, parts[] = {1.0, 0.8, 0.6};
+	static const double leads[] = {3.0, 1.2, 1.5, 1.1}, parts[] = {1.0, 0.9, 0.8};
 	uint64_t again = least(AGAIN, SLOTS / s->v->trace->n_kernels);
 	int err;
 
