@@ -2,8 +2,8 @@
 /*
  * A time that no plan's steady iteration can beat.
  *
- * Let a window go from the end of kernel a to the end of kernel b, later in the iteration. It takes
- * at least
+ * Let a window go from the end of kernel a to the end of kernel b, at most an iteration later. It
+ * takes at least
  *  - the time of kernels a + 1 to b, which run one after the other;
  *  - bytes that must come in. At the end of a, the GPU holds the tensors of a, and no more than its
  *    capacity. Take these and all that was used before and that kernels a + 1 to b use: of t bytes,
@@ -19,13 +19,18 @@
  *    end.
  *
  * Windows that follow one another add up; the bound is the largest sum of windows from the end of
- * one iteration to the end of the next. It assumes only that kernels run in order, that all tensors
- * of a kernel are present when it ends, and that memories and links have their capacities. So it
- * also holds if kernels begin before their tensors are present.
+ * a kernel to its end in the next iteration. Two such kernels are tried: the last one, and that
+ * with most live memory, so that windows may span the end of an iteration, where optimizers update
+ * all weights in a short time. Below, kernels are counted from the one after it.
+ *
+ * The bound assumes only that kernels run in order, that all tensors of a kernel are present when
+ * it ends, and that memories and links have their capacities. So it also holds if kernels begin
+ * before their tensors are present.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "bound.h"
 
 /* Windows begin at so many kernels at most: leaving some out keeps the bound true. */
@@ -35,6 +40,7 @@ struct bound {
 	const struct annex_vitality *v;
 	const struct annex_system *sys;
 	uint32_t n, every;
+	uint32_t begin;                  /* the kernel from which all are counted */
 	double capacity, near;           /* of the GPU; of host and CXL memory */
 	double in, out, ssd_in, ssd_out; /* bytes a second */
 	double duplex;
@@ -81,10 +87,28 @@ static double count_kernel(struct bound *b, uint32_t kernel)
 	return sum;
 }
 
+/* The kernel that runs when @k kernels have ended. */
+static uint32_t kernel(const struct bound *b, uint32_t k)
+{
+	return (b->begin + k) % b->n;
+}
+
+/* Seconds that kernels @from to @to - 1 run. */
+static double runs(const struct bound *b, uint32_t from, uint32_t to)
+{
+	const uint64_t *start = b->v->start;
+	uint32_t f = b->begin + from, t = b->begin + to;
+	uint64_t ns = f >= b->n  ? start[t - b->n] - start[f - b->n]
+		      : t > b->n ? start[b->n] - start[f] + start[t - b->n]
+				 : start[t] - start[f];
+
+	return (double)ns * 1e-9;
+}
+
 /* Kernels @from to @to - 1 take @s seconds, or their own time. */
 static void reach(struct bound *b, uint32_t from, uint32_t to, double s)
 {
-	double ran = (double)(b->v->start[to] - b->v->start[from]) * 1e-9;
+	double ran = runs(b, from, to);
 	double end = b->best[from] + fmax(ran, s);
 
 	if (end <= b->best[to])
@@ -93,19 +117,32 @@ static void reach(struct bound *b, uint32_t from, uint32_t to, double s)
 	b->from[to] = from;
 }
 
+/*
+ * Bytes that a kernel, @k after @a, uses of tensors from before @a, counted once. A local tensor is
+ * as old as the kernels since its first use.
+ */
+static double used_from(struct bound *b, uint32_t a, uint32_t k)
+{
+	const struct annex_trace *t = b->v->trace;
+	uint32_t at = kernel(b, k);
+	double sum = 0;
+
+	for (uint32_t u = t->kernels[at].first; u < t->kernels[at + 1].first; u++) {
+		uint32_t i = t->uses[u].tensor;
+
+		if ((t->tensors[i].global || at - b->first[i] > k - a) && first_seen(b, i))
+			sum += bytes_of(b, i);
+	}
+	return sum;
+}
+
 /* All windows that begin when @a kernels ended, by bytes that must come in. */
 static void windows_in(struct bound *b, uint32_t a)
 {
-	const struct annex_trace *t = b->v->trace;
-	double sum = count_kernel(b, (a + b->n - 1) % b->n);
+	double sum = count_kernel(b, kernel(b, a + b->n - 1));
 
 	for (uint32_t k = a; k < b->n; k++) {
-		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
-			uint32_t i = t->uses[u].tensor;
-
-			if ((t->tensors[i].global || b->first[i] < a) && first_seen(b, i))
-				sum += bytes_of(b, i);
-		}
+		sum += used_from(b, a, k);
 		reach(b, a, k + 1, seconds(sum - b->capacity, b->in, b->near, b->ssd_in));
 	}
 }
@@ -117,14 +154,16 @@ static void windows_in(struct bound *b, uint32_t a)
 static void windows_out(struct bound *b, uint32_t z)
 {
 	const struct annex_trace *t = b->v->trace;
-	double sum = count_kernel(b, z - 1);
+	double sum = count_kernel(b, kernel(b, z - 1));
 
 	for (uint32_t k = z; k--;) {
-		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
+		uint32_t at = kernel(b, k);
+
+		for (uint32_t u = t->kernels[at].first; u < t->kernels[at + 1].first; u++) {
 			uint32_t i = t->uses[u].tensor;
 
 			if ((t->uses[u].how & ANNEX_USE_WRITE) &&
-			    (t->tensors[i].global || b->v->life[i].death >= z - 1) &&
+			    (t->tensors[i].global || b->v->life[i].death - at >= z - 1 - k) &&
 			    first_seen(b, i))
 				sum += bytes_of(b, i);
 		}
@@ -164,8 +203,7 @@ static void bury(struct bound *b, uint32_t k, double *sum)
 /* All windows that begin when @a kernels ended, by bytes through SSDs both ways. */
 static void windows_both(struct bound *b, uint32_t a)
 {
-	const struct annex_trace *t = b->v->trace;
-	uint32_t before = (a + b->n - 1) % b->n;
+	uint32_t before = kernel(b, a + b->n - 1);
 	double in = count_kernel(b, before), out = 0;
 	double read = b->sys->ssd_read * b->sys->ssds, write = b->sys->ssd_write * b->sys->ssds;
 
@@ -174,16 +212,11 @@ static void windows_both(struct bound *b, uint32_t a)
 	for (uint32_t k = a; k < b->n; k++) {
 		double from, to;
 
-		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
-			uint32_t i = t->uses[u].tensor;
-
-			if ((t->tensors[i].global || b->first[i] < a) && first_seen(b, i))
-				in += bytes_of(b, i);
-		}
+		in += used_from(b, a, k);
 		from = fmax(in - b->capacity - b->near, 0);
-		to = written_by(b, k, &out);
+		to = written_by(b, kernel(b, k), &out);
 		reach(b, a, k + 1, (from / read + to / write) / b->duplex);
-		bury(b, k, &out);
+		bury(b, kernel(b, k), &out);
 	}
 }
 
@@ -225,8 +258,11 @@ static void find_deaths(struct bound *b)
 			b->dying[b->dies[b->v->life[i].death + 1]++] = i;
 }
 
-static void all_windows(struct bound *b)
+static void all_windows(struct bound *b, uint32_t begin)
 {
+	b->begin = begin;
+	memset(b->best, 0, ((size_t)b->n + 1) * sizeof(*b->best));
+	memset(b->from, 0, ((size_t)b->n + 1) * sizeof(*b->from));
 	for (uint32_t k = 0; k <= b->n; k++) {
 		if (k)
 			reach(b, k - 1, k, 0);
@@ -241,19 +277,44 @@ static void all_windows(struct bound *b)
 	}
 }
 
+/* See bound.h. */
 static void spread(const struct bound *b, double *ns)
 {
 	for (uint32_t to = b->n; to; to = b->from[to]) {
 		uint32_t from = b->from[to];
-		double ran = (double)(b->v->start[to] - b->v->start[from]);
-		double stall = (b->best[to] - b->best[from]) * 1e9 - ran;
+		double ran = runs(b, from, to), stall = b->best[to] - b->best[from] - ran;
 
 		for (uint32_t k = from; k < to; k++) {
-			double even = ns[k] + stall * (ran > 0 ? ns[k] / ran : 1.0 / (to - from));
+			double own = runs(b, k, k + 1);
+			double even = own + stall * (ran > 0 ? own / ran : 1.0 / (to - from));
 
-			ns[k] = (even + (b->best[k + 1] - b->best[k]) * 1e9) / 2;
+			ns[kernel(b, k)] = (even + b->best[k + 1] - b->best[k]) / 2 * 1e9;
 		}
 	}
+}
+
+/* Windows of iterations that begin with kernel @begin, if their sum is larger than @result. */
+static void try_from(struct bound *b, uint32_t begin, double *ns, double *result)
+{
+	all_windows(b, begin);
+	if (b->best[b->n] < *result)
+		return;
+	*result = b->best[b->n];
+	for (uint32_t k = 0; ns && k < b->n; k++)
+		ns[k] = (double)b->v->trace->kernels[k].ns;
+	if (ns && isfinite(*result))
+		spread(b, ns);
+}
+
+/* The kernel with the most live memory. */
+static uint32_t fullest(const struct bound *b)
+{
+	uint32_t most = 0;
+
+	for (uint32_t k = 1; k < b->n; k++)
+		if (b->v->live[k] > b->v->live[most])
+			most = k;
+	return most;
 }
 
 int bound_times(const struct annex_vitality *v, const struct annex_system *sys, double *ns,
@@ -274,12 +335,10 @@ int bound_times(const struct annex_vitality *v, const struct annex_system *sys, 
 	if (b.best && b.from && b.seen && b.first && b.written && b.dying && b.dies) {
 		find_uses(&b);
 		find_deaths(&b);
-		all_windows(&b);
-		*result = b.best[b.n];
-		for (uint32_t k = 0; ns && k < b.n; k++)
-			ns[k] = (double)v->trace->kernels[k].ns;
-		if (ns && isfinite(*result))
-			spread(&b, ns);
+		*result = 0;
+		try_from(&b, 0, ns, result);
+		if (fullest(&b) + 1 < b.n)
+			try_from(&b, fullest(&b) + 1, ns, result);
 		err = 0;
 	}
 	free(b.best);

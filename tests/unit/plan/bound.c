@@ -61,6 +61,19 @@ static void what_must_go_out(void)
 	annex_trace_free(t);
 }
 
+/* Weights written at the end of an iteration make room for the next one's activations. */
+static void what_must_go_out_across_iterations(void)
+{
+	struct annex_trace *t = trace_from("A:100g B:100g C:100 D:100",
+					   "10:>C 10:>D 1000:D 1000:C 10:A>A 10:B>B");
+	struct annex_system sys;
+
+	round_system(&sys);
+	/* Of all four, 144 MiB are out before the long kernels. */
+	CU_ASSERT(is(bound(t, &sys), 144 + 2000));
+	annex_trace_free(t);
+}
+
 static double simulated(const struct annex_trace *t, const struct annex_system *sys,
 			const char *steps)
 {
@@ -271,6 +284,7 @@ static void tensors_that_live_longer_than_they_are_used(void)
 
 UNIT_SUITE(bound, {"bytes that must come in", what_must_come_in},
 	   {"bytes that must go out", what_must_go_out},
+	   {"bytes that must go out across iterations", what_must_go_out_across_iterations},
 	   {"simulated in both directions", what_is_simulated_both_ways},
 	   {"bytes that pass in both directions", what_passes_both_ways},
 	   {"the ideal where all fits", ideal_where_all_fits},
