@@ -148,10 +148,10 @@ static int find_all_epochs(struct annex_pass *p)
 static int init_links(struct annex_pass *p)
 {
 	const struct annex_system *sys = p->sys;
-	double share = 1.0 / sys->gpus;
+	double share = 1.0 / sys->gpus, ssds = share * sys->ssds * (p->taste.slow ? 0.5 : 1);
 	double rates[LINKS][BELOWS] = {
-		{sys->host_link * share, sys->cxl_rate * share, sys->ssd_write * sys->ssds * share},
-		{sys->host_link * share, sys->cxl_rate * share, sys->ssd_read * sys->ssds * share}};
+		{sys->host_link * share, sys->cxl_rate * share, sys->ssd_write * ssds},
+		{sys->host_link * share, sys->cxl_rate * share, sys->ssd_read * ssds}};
 	int err = 0;
 
 	for (unsigned int d = 0; d < LINKS && !err; d++) {

@@ -101,13 +101,14 @@ struct epoch {
 /*
  * struct annex_taste - Settings in which passes differ.
  * @far: SSDs are tried before host memory.
+ * @slow: SSDs count as half as fast.
  * @late: while cuts are chosen, writes lie as late as links allow.
  * @lead: a tier is accepted if a fetch from it takes at most @lead times its uncontended time.
  * @rent: price of room in a tier, for a byte and a nanosecond of each slot, in transfers. A cut
  *	takes the tier that relieves most for its price, and ignores @far and @lead. NULL: no price.
  */
 struct annex_taste {
-	bool far, late;
+	bool far, slow, late;
 	double lead;
 	double *const *rent;
 };

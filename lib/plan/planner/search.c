@@ -47,6 +47,7 @@ struct search {
 	unsigned int together; /* GPUs that do the same when a plan is judged */
 	double *rent[BELOWS];  /* of a byte in lower tiers, for each nanosecond of a slot */
 	bool far;              /* the taste of the best plan without rents */
+	bool slow;             /* the taste of the best plan */
 	bool rents;            /* the best plan has them */
 };
 
@@ -146,6 +147,7 @@ static int try_pass(struct search *s, struct annex_taste taste)
 		err = judge(s, plan, 0, &better);
 	if (!err && better) {
 		s->rents = taste.rent;
+		s->slow = taste.slow;
 		s->far = taste.rent ? s->far : taste.far;
 	}
 	return err;
@@ -220,6 +222,15 @@ static int try_others(struct search *s)
 	return err;
 }
 
+/*
+ * SSDs that are nearly as fast as a GPU's link take half of it from host memory while both send.
+ * Plans that use them less are often better, and those for slower SSDs run here too.
+ */
+static bool fast_ssds(const struct search *s)
+{
+	return s->alone.ssd_read * s->alone.ssds > s->alone.pcie / 2;
+}
+
 static int search(struct search *s)
 {
 	static const double leads[] = {3.0, 1.2, 1.5, 1.1}, parts[] = {1.0, 0.9, 0.8};
@@ -233,13 +244,19 @@ static int search(struct search *s)
 		err = try_pass(s, (struct annex_taste){.lead = leads[0], .far = true});
 	if (!err && !within(s, GOOD))
 		err = try_pass(s, (struct annex_taste){.lead = leads[1], .far = s->far});
+	for (unsigned int i = 0; i < 2 && fast_ssds(s) && !within(s, GOOD) && !err; i++)
+		err = try_pass(s, (struct annex_taste){.lead = leads[0],
+						       .far = i ? !s->far : s->far,
+						       .slow = true});
 	reckon_with_bound(s, SLOWER);
 	for (unsigned int i = 1; i <= again && s->best && !within(s, GOOD) && !err; i++) {
-		struct annex_taste taste = {
-			.far = s->far, .late = i % 4 == 0, .lead = leads[i / 2 % 4]};
+		struct annex_taste taste = {.far = s->far,
+					    .slow = s->slow,
+					    .late = i % 4 == 0,
+					    .lead = leads[i / 2 % 4]};
 
 		if (i <= BOTH ? i % 2 : s->rents)
-			taste = (struct annex_taste){.rent = s->rent};
+			taste = (struct annex_taste){.slow = s->slow, .rent = s->rent};
 		err = try_pass(s, taste);
 		reckon_with(s, parts[i % 3]);
 	}
