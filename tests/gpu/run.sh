@@ -56,8 +56,8 @@ flags=(-std=gnu11 -O2 -g -fPIC -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itest
 sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/nvme/emu/*/*.c
 	lib/gpu/*.c tools/common/{error,progress}.c
 	tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
-	lib/migrate/{copy,fault,finish,frames,guard,job,link,move,pace,page,request,room,runs}.c
-	lib/migrate/{signal,space,store,table,tensor,tier,watch}.c lib/plan/system.c
+	lib/migrate/{copy,fault,finish,frames,guard,job,link,move,pace,page,pool,request}.c
+	lib/migrate/{room,runs,signal,space,store,table,tensor,tier,watch}.c lib/plan/system.c
 	tests/gpu/without/numa/hdm.c
 	tools/gpu/{search,add}.c tests/gpu/{main,rig,arrays,faults,programs,tiers}.c)
 # annex.offload for PyTorch needs more of the library, but no files of plans and traces.
