@@ -220,7 +220,7 @@ template <typename T> class array
 /**
  * ptr - A pointer that pins the line of the element that it was last used for (BaM's bam_ptr), so
  * that its neighbours cost no more than memory. ptr<const T> reads, ptr<T> also writes. A pinned
- * line is not evicted, so a thread should have few pointers, and reset() those that it keeps.
+ * line is not evicted, so a thread should have few pointers, and reset() pointers that it keeps.
  */
 template <typename T> class ptr
 {

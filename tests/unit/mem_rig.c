@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <annex/detail/clock.h>
@@ -165,4 +166,18 @@ void mem_twins(struct mem_rig *r, uint64_t *state, void *(*live)(void *twin))
 	unit_threads(MEM_TWINS, live, twins, sizeof(*twins));
 	for (unsigned int i = 0; i < MEM_TWINS; i++)
 		CU_ASSERT_EQUAL(twins[i].wrong, 0);
+}
+
+uint64_t mem_resident(void)
+{
+	unsigned long long kib = 0;
+	char line[200];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmRSS: %llu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib << 10;
 }

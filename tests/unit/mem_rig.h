@@ -55,4 +55,7 @@ void mem_renew(struct mem_twin *t, uint64_t *state, struct mem_pair *x);
 /* Run them, until all have ended. */
 void mem_twins(struct mem_rig *r, uint64_t *state, void *(*live)(void *twin));
 
+/* Resident bytes of this process. */
+uint64_t mem_resident(void);
+
 #endif

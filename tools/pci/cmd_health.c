@@ -10,6 +10,7 @@
 #include "tools/common/error.h"
 #include "tools/common/out.h"
 #include "tools/common/pcidev.h"
+#include "ask.h"
 #include "smart.h"
 
 #define UNIT 512000u /* bytes */
@@ -116,10 +117,8 @@ int cmd_health(int argc, char **argv)
 	struct smart s;
 	int err = cli_parse(&line, argc, argv, &o);
 
-	if (!err && strncmp(o.uri, "pci:", 4))
-		err = err_set(-EINVAL, "%s: pci:ADDRESS names a controller (annex list)", o.uri);
 	if (!err)
-		err = pcidev_addr(o.uri + 4, addr);
+		err = ask_addr(o.uri, "controller", addr);
 	if (!err && o.wait)
 		err = smart_wait(addr);
 	if (!err)

@@ -167,9 +167,7 @@ int cmd_poison(int argc, char **argv)
 	char addr[PCIDEV_ADDR];
 	int err = cli_parse(&line, argc, argv, &o);
 
-	if (!err && strncmp(o.uri, "pci:", 4))
-		err = err_set(-EINVAL, "%s: pci:ADDRESS names a device (annex list)", o.uri);
 	if (!err)
-		err = pcidev_addr(o.uri + 4, addr);
+		err = ask_addr(o.uri, "device", addr);
 	return err ? err : run(&o, addr);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a program may do with its memory while pages of it are moved, in private memory (pool.h). Of
- * a file the same holds, except where a test says so.
+ * Accesses, locks, pins and forks of a program while pages of its tensors are moved, in private
+ * memory (pool.h). With a file the results are the same, except where a test says so.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -97,20 +97,6 @@ static void no_write_is_lost(void)
 	mem_rig_close(&r);
 }
 
-static uint64_t resident(void)
-{
-	unsigned long long kib = 0;
-	char line[200];
-	FILE *f = fopen("/proc/self/status", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %llu", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kib << 10;
-}
-
 /* Memory that a tensor has left is the next one's, as zeroes, and is freed when it is asked for. */
 static void memory_changes_hands(void)
 {
@@ -119,9 +105,9 @@ static void memory_changes_hands(void)
 	char *a, *b;
 
 	mem_rig_open(&r, "mem:64M", (struct annex_space_opts){.device = 24 * MIB});
-	before = resident();
+	before = mem_resident();
 	a = mem_filled(&r, "a", 20 * MIB, 1);
-	full = resident();
+	full = mem_resident();
 	for (unsigned int i = 0; i < 4; i++) {
 		mem_evict(&r, a, 20 * MIB, ANNEX_TIER_SSD);
 		b = mem_alloc(&r, "b", 16 * MIB);
@@ -130,13 +116,13 @@ static void memory_changes_hands(void)
 		CU_ASSERT_EQUAL(annex_free(r.space, b), 0);
 		CU_ASSERT(all_are(a, 20 * MIB, 1));
 		/* The store is in this process, too. */
-		CU_ASSERT(UNIT_SANITIZED || resident() < full + 28 * MIB);
+		CU_ASSERT(UNIT_SANITIZED || mem_resident() < full + 28 * MIB);
 	}
 	mem_evict(&r, a, 20 * MIB, ANNEX_TIER_SSD);
 	CU_ASSERT_EQUAL(annex_space_resize(r.space, 2 * MIB), 0);
-	CU_ASSERT(UNIT_SANITIZED || resident() < before + 26 * MIB);
+	CU_ASSERT(UNIT_SANITIZED || mem_resident() < before + 26 * MIB);
 	annex_space_trim(r.space);
-	CU_ASSERT(UNIT_SANITIZED || resident() < before + 24 * MIB);
+	CU_ASSERT(UNIT_SANITIZED || mem_resident() < before + 24 * MIB);
 	CU_ASSERT(all_are(a, 20 * MIB, 1));
 	mem_rig_close(&r);
 }

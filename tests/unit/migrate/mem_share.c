@@ -116,20 +116,6 @@ static void earlier_ones_first(void)
 	mem_rig_close(&r);
 }
 
-static uint64_t resident(void)
-{
-	unsigned long long kb = 0;
-	char line[200];
-	FILE *f = fopen("/proc/self/status", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %llu", &kb) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kb << 10;
-}
-
 /* Shadow memory and quarantine of sanitizers are resident, too. */
 static const bool shadowed = UNIT_SANITIZED;
 
@@ -152,8 +138,8 @@ static uint64_t most_resident(struct mem_rig *r, uint64_t *state, uint64_t step,
 			annex_prefetch(r->space, p + random_next(state) % (ALL / step) * step, step,
 				       0, NULL);
 		memcpy(p + at, &at, sizeof(at));
-		if (i % (MIB / step + 1) == 0 && resident() - before > most)
-			most = resident() - before;
+		if (i % (MIB / step + 1) == 0 && mem_resident() - before > most)
+			most = mem_resident() - before;
 	}
 	CU_ASSERT_EQUAL(annex_free(r->space, p), 0);
 	return most;
@@ -177,10 +163,10 @@ static void resident_memory(void)
 		CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, NULL, &r.stores[0]), 0);
 		opts.stores = r.stores;
 		CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
-		before = resident();
+		before = mem_resident();
 		CU_ASSERT(most_resident(&r, &state, i ? 16384 : 65536, before) <= TIER + LITTLE);
 		annex_space_trim(r.space);
-		CU_ASSERT(resident() <= before + LITTLE);
+		CU_ASSERT(mem_resident() <= before + LITTLE);
 		mem_rig_close(&r);
 	}
 	unlink(path);
