@@ -231,6 +231,13 @@ int pcidev_addr(const char *text, char *addr)
 	return 0;
 }
 
+int pcidev_uri(const char *uri, const char *what, char *addr)
+{
+	if (strncmp(uri, "pci:", 4))
+		return err_set(-EINVAL, "%s: pci:ADDRESS names a %s (annex list)", uri, what);
+	return pcidev_addr(uri + 4, addr);
+}
+
 int pcidev_find(const struct pcidev_list *list, const char *text, struct pcidev **dev)
 {
 	char addr[PCIDEV_ADDR], class[16];

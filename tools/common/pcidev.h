@@ -46,6 +46,9 @@ void pcidev_facts(const char *root, struct pcidev *dev);
 /* pcidev_addr() - An address in full from one that may lack its domain, "00:04.0". */
 int pcidev_addr(const char *text, char *addr);
 
+/* pcidev_uri() - The address in @uri, pci:ADDRESS of a @what. */
+int pcidev_uri(const char *uri, const char *what, char *addr);
+
 /* pcidev_find() - The device of this machine that @text is the address of. */
 int pcidev_find(const struct pcidev_list *list, const char *text, struct pcidev **dev);
 

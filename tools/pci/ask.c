@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "tools/common/error.h"
-#include "tools/common/pcidev.h"
 #include "tools/common/sysfs.h"
 #include "ask.h"
-
-int ask_addr(const char *uri, const char *what, char *addr)
-{
-	if (strncmp(uri, "pci:", 4))
-		return err_set(-EINVAL, "%s: pci:ADDRESS names a %s (annex list)", uri, what);
-	return pcidev_addr(uri + 4, addr);
-}
 
 int ask_file(const char *addr, int flags)
 {

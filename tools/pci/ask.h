@@ -7,9 +7,6 @@
 
 #include <uapi/annex.h>
 
-/* ask_addr() - The address in @uri, pci:ADDRESS of @what; a negative errno with the line set. */
-int ask_addr(const char *uri, const char *what, char *addr);
-
 /* ask_file() - A file of device @addr, by @flags of open(). Or a negative errno with the line. */
 int ask_file(const char *addr, int flags);
 

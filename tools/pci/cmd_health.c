@@ -10,7 +10,6 @@
 #include "tools/common/error.h"
 #include "tools/common/out.h"
 #include "tools/common/pcidev.h"
-#include "ask.h"
 #include "smart.h"
 
 #define UNIT 512000u /* bytes */
@@ -118,7 +117,7 @@ int cmd_health(int argc, char **argv)
 	int err = cli_parse(&line, argc, argv, &o);
 
 	if (!err)
-		err = ask_addr(o.uri, "controller", addr);
+		err = pcidev_uri(o.uri, "controller", addr);
 	if (!err && o.wait)
 		err = smart_wait(addr);
 	if (!err)

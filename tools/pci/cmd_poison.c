@@ -168,6 +168,6 @@ int cmd_poison(int argc, char **argv)
 	int err = cli_parse(&line, argc, argv, &o);
 
 	if (!err)
-		err = ask_addr(o.uri, "device", addr);
+		err = pcidev_uri(o.uri, "device", addr);
 	return err ? err : run(&o, addr);
 }
