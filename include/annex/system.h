@@ -58,6 +58,8 @@ enum annex_tier {
  * @fault_bytes: most bytes that one page fault brings in. Absent bytes of a kernel's tensor are
  *	brought in by consecutive faults of this size, each with the latency of a read if they are
  *	on SSDs.
+ * @page_ns: processor time that the program spends on each page of 4 KiB that comes in, and on the
+ *	page that leaves for it: the next kernel begins that much later.
  * @alloc: rate at which a GPU can allocate memory while kernels run.
  * @gpus: number of GPUs, at least 1.
  * @ssd_bytes: flash of each SSD for tensors; 0: unlimited, without garbage collection. Other data
@@ -77,7 +79,7 @@ struct annex_system {
 	double ssd_read, ssd_write, ssd_duplex;
 	uint64_t ssd_read_ns, ssd_write_ns;
 	uint64_t ssd_bytes, ssd_spare;
-	uint64_t fault_ns, fault_bytes;
+	uint64_t fault_ns, fault_bytes, page_ns;
 	double alloc;
 	uint32_t gpus, ssds;
 	bool strict, frees;

@@ -12,6 +12,16 @@
  * (SIGBUS, SIGSEGV) alone. Return: 0, -EAGAIN. */
 int annex_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
+/* thread_cpu() - Processor time by a thread's clock, in nanoseconds. */
+static inline uint64_t thread_cpu(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * ANNEX_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 /*
  * THREAD_KEPT() - The value of an expression, in which the thread is not cancelled.
  *

@@ -7,24 +7,21 @@
 #include <annex/exec.h>
 #include "core/array.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "plan/file.h"
 #include "kind.h"
+#include "machine.h"
 #include "planning.h"
 #include "fault.h"
 #include "request.h"
 #include "guard.h"
-#include "store.h"
 #include "uses.h"
 
 #define RECORD 1u
 #define AT_ONCE 2u /* number of plans made from kinds that occurred once: a program's first ones */
 #define DRIFT 1.3
 #define TIMEOUT_MS 60000u
-#define WORTH 10  /* differences below 1/WORTH of an iteration are ignored */
-#define SPARE 64u /* plans leave 1/SPARE of the device tier free */
-#define FAST 1e11 /* rate assumed for links that are not the bottleneck, in bytes per second */
-#define SLOW 1e9  /* rate assumed for links that have hardly been used, in bytes per second */
-#define NS 20000u /* latency assumed for storage that was not measured */
+#define WORTH 10 /* differences below 1/WORTH of an iteration are ignored */
 
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out)
@@ -105,6 +102,7 @@ static void start(struct annex_exec *e)
 	e->strayed = e->joined = false;
 	e->step = 0;
 	e->stall = e->stalled = 0;
+	annex_machine_begin(e);
 	e->serial = annex_tensor_serials(e->space);
 	e->began = annex_now();
 	e->first = e->stats.iterations ? e->first : e->began;
@@ -187,6 +185,7 @@ static int carry_out(struct annex_exec *e, const struct annex_plan_step *step)
 static int follow(struct annex_exec *e, uint32_t k)
 {
 	const struct annex_plan *plan;
+	uint64_t since;
 	int err = 0;
 
 	if (!e->plan || e->strayed)
@@ -194,8 +193,12 @@ static int follow(struct annex_exec *e, uint32_t k)
 	if (!e->stats.until_plan_ns)
 		e->stats.until_plan_ns = annex_now() - e->first;
 	plan = e->plan->plan;
+	if (e->step == plan->n_steps || plan->steps[e->step].kernel > k)
+		return 0;
+	since = thread_cpu(CLOCK_THREAD_CPUTIME_ID);
 	while (!err && e->step < plan->n_steps && plan->steps[e->step].kernel <= k)
 		err = carry_out(e, &plan->steps[e->step++]);
+	e->moving += thread_cpu(CLOCK_THREAD_CPUTIME_ID) - since;
 	return err;
 }
 
@@ -285,14 +288,6 @@ static uint64_t faults_of(struct annex_space *s)
 	return st.faults;
 }
 
-/* Bytes of the device tier that a plan may fill. */
-static uint64_t room(const struct annex_exec *e)
-{
-	uint64_t budget = annex_space_budget(e->space);
-
-	return budget - budget / SPARE;
-}
-
 /*
  * Probes run at starts of kernels, under the usual load. They are spread over the iteration; the
  * length of the first one is unknown, so there the distance between probes doubles.
@@ -301,7 +296,8 @@ static bool is_probed(const struct annex_exec *e)
 {
 	uint32_t k = e->now.n_kernels, last = e->kinds.logs[0].n_kernels;
 
-	if (!e->policy || e->next || annex_uses_bytes(e) + e->space->opts.fault_bytes > room(e))
+	if (!e->policy || e->next ||
+	    annex_uses_bytes(e) + e->space->opts.fault_bytes > annex_machine_room(e))
 		return false;
 	return e->stats.iterations ? !(k % (last / PROBES + 1)) : !(k & (k - 1));
 }
@@ -416,70 +412,9 @@ static bool has_drifted(const struct annex_exec *e)
 	return other > all / WORTH;
 }
 
-/* Limit a measured rate to the range that annex_system_check() accepts. */
-static double known(double rate)
-{
-	rate = rate > 0 ? rate : SLOW;
-	rate = rate < ANNEX_RATE_MIN ? ANNEX_RATE_MIN : rate;
-	return rate > ANNEX_RATE_MAX ? ANNEX_RATE_MAX : rate;
-}
-
-static struct annex_system measure(const struct annex_exec *e)
-{
-	struct annex_space *s = e->space;
-	struct annex_system sys;
-
-	annex_system_init(&sys);
-	sys.pcie = sys.alloc = FAST;
-	if (e->made_ns)
-		sys.alloc = known((double)e->made_bytes / (double)e->made_ns * 1e9);
-	sys.ssd_read_ns = sys.ssd_write_ns = NS;
-	sys.fault_ns = annex_probe_median(&e->probes);
-	sys.fault_bytes = s->opts.fault_bytes;
-	sys.host_link = sys.cxl_rate = SLOW;
-	sys.ssd_read = sys.ssd_write = FAST;
-	if (s->opts.host)
-		sys.host_link = known(annex_link_rate(&s->copies[ANNEX_TIER_HOST], false));
-	if (s->opts.cxl_bytes)
-		sys.cxl_rate = known(annex_link_rate(&s->copies[ANNEX_TIER_CXL], false));
-	for (unsigned int i = 0; i < s->opts.n_stores; i++) {
-		struct link *link = &s->tiers[ANNEX_TIER_SSD + i].store->link;
-		double in = known(annex_link_rate(link, false));
-		double out = known(annex_link_rate(link, true));
-		double parts = annex_link_duplex(link);
-
-		sys.ssd_duplex = parts < sys.ssd_duplex ? parts : sys.ssd_duplex;
-		sys.ssd_read = in < sys.ssd_read ? in : sys.ssd_read;
-		sys.ssd_write = out < sys.ssd_write ? out : sys.ssd_write;
-	}
-	if (sys.ssd_duplex < ANNEX_DUPLEX_MIN)
-		sys.ssd_duplex = ANNEX_DUPLEX_MIN;
-	if (e->reads.n) {
-		double pass = (double)sys.fault_bytes / sys.ssd_read * 1e9;
-		double took = (double)annex_probe_median(&e->reads);
-
-		sys.ssd_read_ns = took > pass ? (uint64_t)(took - pass) : 0;
-	}
-	return sys;
-}
-
-/* The system, with the counts and capacities of the space, also if the options have a system. */
-static struct annex_system system_of(const struct annex_exec *e)
-{
-	struct annex_system sys = e->opts.system ? e->system : measure(e);
-
-	sys.gpus = 1;
-	sys.strict = sys.frees = true; /* a program's own kernels, and its own tensors */
-	sys.ssds = e->space->opts.n_stores;
-	sys.gpu = room(e);
-	sys.host = e->space->opts.host;
-	sys.cxl = e->space->opts.cxl_bytes;
-	return sys;
-}
-
 int annex_exec_give(struct annex_exec *e, struct annex_trace *trace, struct annex_plan *plan)
 {
-	struct annex_system sys = system_of(e);
+	struct annex_system sys = annex_machine(e);
 	int err;
 
 	if (e->iterates || !e->policy)
@@ -490,7 +425,7 @@ int annex_exec_give(struct annex_exec *e, struct annex_trace *trace, struct anne
 
 static int plan_anew(struct annex_exec *e, bool seen)
 {
-	struct annex_system sys = system_of(e);
+	struct annex_system sys = annex_machine(e);
 	int err;
 
 	e->next = calloc(1, sizeof(*e->next));
@@ -514,7 +449,7 @@ static bool lacks_plan(const struct annex_exec *e, bool seen)
 	if (!e->policy || e->next || !last->n_kernels || (!seen && e->soon >= AT_ONCE))
 		return false;
 	if (made && made->err)
-		return made->sys.gpu != room(e);
+		return made->sys.gpu != annex_machine_room(e);
 	if (made)
 		return made == e->plan && !e->strayed && has_drifted(e);
 	return e->stats.iterations >= e->opts.record;
@@ -522,6 +457,7 @@ static bool lacks_plan(const struct annex_exec *e, bool seen)
 
 static void finish(struct annex_exec *e)
 {
+	annex_machine_end(e);
 	if (e->plan && e->now.n_kernels != e->plan->log.n_kernels)
 		e->strayed = true;
 	e->stats.ns = annex_now() - e->began;

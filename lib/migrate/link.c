@@ -481,6 +481,17 @@ int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int
 	return 0;
 }
 
+uint64_t annex_link_cpu(const struct link *link)
+{
+	uint64_t ns = 0;
+	clockid_t clock;
+
+	for (unsigned int i = 0; i < link->n_workers; i++)
+		if (!pthread_getcpuclockid(link->workers[i].thread, &clock))
+			ns += thread_cpu(clock);
+	return ns;
+}
+
 void annex_link_stop(struct link *link)
 {
 	pthread_mutex_lock(&link->lock);

@@ -208,6 +208,9 @@ int annex_link_start(struct link *link, const struct link_ops *ops, unsigned int
 /* Stop a link without jobs. */
 void annex_link_stop(struct link *link);
 
+/* Processor time of the link's threads so far, in nanoseconds. */
+uint64_t annex_link_cpu(const struct link *link);
+
 /*
  * Rate in or @out in bytes per second, and duplex factor, as annex_pace_rate() and
  * annex_pace_duplex(). For a rate-limited link, its limits, independent in both directions.

@@ -4,6 +4,7 @@
 #include <annex/detail/clock.h>
 #include "core/array.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "request.h"
 #include "uses.h"
 
@@ -153,6 +154,7 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 {
 	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = most};
 	struct annex_move **moves = calloc(n + 1, sizeof(struct annex_move *));
+	uint64_t since = 0;
 	int err = moves ? 0 : annex_fail(-ENOMEM, "exec: no memory");
 
 	for (unsigned int i = 0; i < n && !err; i++) {
@@ -160,6 +162,7 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 
 		if (annex_tensor_is_there(e->space, uses[i].ptr))
 			continue;
+		since = since ? since : thread_cpu(CLOCK_THREAD_CPUTIME_ID);
 		err = annex_tensor_info(e->space, uses[i].ptr, &info);
 		/* It will be written, so a copy below is of no use. */
 		want.keep = !(uses[i].how & ANNEX_USE_WRITE);
@@ -177,6 +180,8 @@ static int bring(struct annex_exec *e, const struct annex_exec_use *uses, unsign
 		err = err ? err : rc;
 	}
 	free(moves);
+	if (since && !made)
+		e->moving += thread_cpu(CLOCK_THREAD_CPUTIME_ID) - since;
 	/* Avoid the page faults that detect first writes. */
 	for (unsigned int i = 0; i < n && !err; i++)
 		if (uses[i].how & ANNEX_USE_WRITE)

@@ -45,6 +45,10 @@ struct held_use {
  * @asked: time at which the program requested the last kernel.
  * @stall: time of this iteration in calls that bring in tensors.
  * @stalled: part of @stall before @asked.
+ * @moving: processor time that the program's thread spent on moving tensors in this iteration.
+ * @links: processor time of the links' threads when it began.
+ * @in: bytes that had come into the device tier by then.
+ * @page_ns: processor time that a page took in the last iteration with enough of them.
  * @serial: tensors from this serial number on were allocated in this iteration.
  * @order: deadline of the last prefetch, which orders prefetches.
  * @faults: page faults of the space at the start of the kernel.
@@ -78,6 +82,7 @@ struct annex_exec {
 	uint32_t n_held, held_room;
 	uint64_t began, asked, stall, stalled, serial, order, faults;
 	uint64_t waited, made_bytes, made_ns, first;
+	uint64_t moving, links, in, page_ns;
 	struct annex_patience patience;
 	bool iterates, runs, flies, strayed, joined;
 	struct flights *flights;

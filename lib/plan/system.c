@@ -127,6 +127,7 @@ int annex_system_check(const struct annex_system *sys)
 	    (err = check_ns("--ssd-write-latency", sys->ssd_write_ns)) ||
 	    (err = check_ns("--fault", sys->fault_ns)) ||
 	    (err = check_size("--fault-size", sys->fault_bytes, 1)) ||
+	    (err = check_ns("--page", sys->page_ns)) ||
 	    (err = check_number("--gpus", sys->gpus, 1, ANNEX_MAX_GPUS)) ||
 	    (err = check_number("--ssds", sys->ssds, 0, ANNEX_MAX_SSDS)))
 		return err;

@@ -62,6 +62,16 @@ for policy in annex g10 g10-gds deepum uvm; do
 		END { exit !(count == 4 && least > 0 && most <= least * 1.1) }' out
 done
 
+# Pages cost processor time, which the bound knows.
+claim "pages for free" "$annex" simulate llama.json --policy annex "${small[@]}" --json
+free=$(number iteration_s)
+claim "pages of 20 us" "$annex" simulate llama.json --policy annex "${small[@]}" --page 20 \
+	--json
+holds "iterations take longer" awk "BEGIN { exit !($(number iteration_s) > $free * 1.1) }"
+holds "no less than the bound" awk \
+	"BEGIN { exit !($(number iteration_s) >= $(number bound_s) && $(number bound_s) > $free) }"
+refused "pages of a minute" "--page: 60000000000 ns are more" "$annex" plan llama.json --page 60M
+
 # Flash that a plan fills with what dies together copies nothing; more than there is does not fit.
 claim "on little flash" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 32G \
 	--json

@@ -8,7 +8,8 @@
  *  - bytes that must come in. At the end of a, the GPU holds the tensors of a, and no more than its
  *    capacity. Take these and all that was used before and that kernels a + 1 to b use: of t bytes,
  *    at least t - capacity are elsewhere, and by the end of b all have been on the GPU: they passed
- *    the link. Bytes of them that neither host nor CXL memory can hold came from SSDs.
+ *    the link, and the program spent page_ns on each of their pages while no kernel ran. Bytes of
+ *    them that neither host nor CXL memory can hold came from SSDs.
  *  - bytes that must go out. At the end of b, the GPU holds the tensors of b, and no more than its
  *    capacity. Take these and all that kernels a + 1 to b write and that lives on: of t bytes,
  *    at least t - capacity are elsewhere, and written bytes have no copy older than the
@@ -35,6 +36,7 @@
 
 /* Windows begin at so many kernels at most: leaving some out keeps the bound true. */
 #define BEGINNINGS 2048
+#define PAGE 4096
 
 struct bound {
 	const struct annex_vitality *v;
@@ -44,6 +46,7 @@ struct bound {
 	double capacity, near;           /* of the GPU; of host and CXL memory */
 	double in, out, ssd_in, ssd_out; /* bytes a second */
 	double duplex;
+	double page;            /* seconds a byte that comes in */
 	uint32_t *dies, *dying; /* tensors by death: kernel k's begin at dies[k] */
 	uint32_t *written;      /* of each tensor: the last window that has it written */
 	double *best;           /* seconds until so many kernels ended, at least; n + 1 */
@@ -142,8 +145,13 @@ static void windows_in(struct bound *b, uint32_t a)
 	double sum = count_kernel(b, kernel(b, a + b->n - 1));
 
 	for (uint32_t k = a; k < b->n; k++) {
+		double bytes;
+
 		sum += used_from(b, a, k);
-		reach(b, a, k + 1, seconds(sum - b->capacity, b->in, b->near, b->ssd_in));
+		bytes = fmax(sum - b->capacity, 0);
+		reach(b, a, k + 1,
+		      fmax(seconds(bytes, b->in, b->near, b->ssd_in),
+			   runs(b, a, k + 1) + bytes * b->page));
 	}
 }
 
@@ -231,6 +239,7 @@ static void init(struct bound *b)
 	b->ssd_in = fmin(sys->pcie, sys->ssd_read * sys->ssds);
 	b->ssd_out = fmin(sys->pcie, sys->ssd_write * sys->ssds);
 	b->duplex = sys->ssds ? sys->ssd_duplex : 2;
+	b->page = (double)sys->page_ns * 1e-9 / PAGE;
 	b->every = b->n / BEGINNINGS + 1;
 }
 

@@ -6,6 +6,8 @@
 #include <annex/detail/random.h>
 #include "simulate.h"
 
+#define PAGE 4096
+
 static const struct annex_use *uses(const struct sim_gpu *g, uint32_t kernel, unsigned int *n)
 {
 	*n = g->trace->kernels[kernel + 1].first - g->trace->kernels[kernel].first;
@@ -179,6 +181,15 @@ static bool held_up(const struct sim_gpu *g)
 	return false;
 }
 
+/* Processor time for the pages that came since the kernel before. */
+static double handle_pages(struct sim_gpu *g)
+{
+	double pages = (double)(g->moved_in - g->paid) / PAGE;
+
+	g->paid = g->moved_in;
+	return pages * (double)g->sim->sys->page_ns;
+}
+
 /*
  * Its tensors are there: it runs, or, if it ran into faults, it may end. A kernel that began before
  * them stood still while its faults were served; for one that begins now that time is over.
@@ -202,6 +213,7 @@ static void launch(struct sim_gpu *g)
 		g->end = fmax(g->issued + g->cost + g->fault + g->fetch, g->sim->now);
 	else
 		g->end = g->sim->now + g->cost + g->fault;
+	g->end += handle_pages(g);
 	g->state = SIM_RUNS;
 }
 

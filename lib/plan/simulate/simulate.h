@@ -98,7 +98,8 @@ struct sim_gpu {
 	double began, time;
 	uint32_t owner; /* of its first tensor, in flash */
 	struct annex_sim_result *stats;
-	uint64_t moved_in, moved_out; /* bytes through the link, for samples */
+	uint64_t moved_in, moved_out; /* bytes through the link */
+	uint64_t paid;                /* of @moved_in, bytes whose pages the program has handled */
 	uint64_t sample_in, sample_out, sample_peak;
 };
 

@@ -574,6 +574,7 @@ static void what_kernels_take(void)
 	/* Two threads took turns; even on a busy machine that takes less than a second. */
 	CU_ASSERT(sys->fault_ns >= 500 && sys->fault_ns < 1000000000);
 	CU_ASSERT_EQUAL(sys->fault_bytes, 65536);
+	CU_ASSERT(sys->page_ns > 0 && sys->page_ns < 1000000);
 	/* A fault's own latency includes a wake-up after the bytes have passed the slow link. */
 	CU_ASSERT(sys->ssd_read_ns > 0 && sys->ssd_read_ns < 1000000000);
 	CU_ASSERT(sys->frees);

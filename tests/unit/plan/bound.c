@@ -40,6 +40,9 @@ static void what_must_come_in(void)
 	/* 100 MiB of it can be in host memory, the rest passes the SSD. */
 	sys.host = 100 * MIB;
 	CU_ASSERT(is(bound(t, &sys), 2 * 44 * 5));
+	/* The program takes longer for the pages than the SSD does. */
+	sys.page_ns = 10000;
+	CU_ASSERT(is(bound(t, &sys), 2 * (10 + 144 * 2.56)));
 	sys.gpu = 400 * MIB;
 	CU_ASSERT(is(bound(t, &sys), 20));
 	annex_trace_free(t);
@@ -84,6 +87,19 @@ static double simulated(const struct annex_trace *t, const struct annex_system *
 	CU_ASSERT_EQUAL(annex_simulate(&job, 1, sys, NULL, &r), 0);
 	annex_plan_free(plan);
 	return r.iteration;
+}
+
+/* Pages that came while a kernel ran are handled before the next one, those it awaits before it. */
+static void what_pages_take(void)
+{
+	struct annex_trace *t = trace_from("A:64g B:64g C:4g", "10:A>A 10:B>B 1000:C 0:C 0:B 0:A");
+	const char *plan = "2 evict B 20 ssd; 3 evict A 20 ssd; 3 prefetch B 20; 5 prefetch A 20";
+	struct annex_system sys;
+
+	round_system(&sys);
+	sys.page_ns = 10000;
+	CU_ASSERT(is(simulated(t, &sys, plan), 1020 + 100 + 100 + 40 * 2.56));
+	annex_trace_free(t);
 }
 
 /* Likewise in the simulator: B comes while A goes. */
@@ -152,6 +168,7 @@ static void random_machine(const struct annex_trace *t, struct annex_system *sys
 	sys->ssd_write = (50.0 + random_below(&seed, 400)) * MIB;
 	sys->ssd_duplex = 0.5 + 0.5 * random_below(&seed, 4);
 	sys->alloc = random_below(&seed, 2) ? 1e18 : 1e10;
+	sys->page_ns = random_below(&seed, 3) ? 0 : random_below(&seed, 20000);
 }
 
 static bool holds(const struct annex_trace *t, const struct annex_system *sys,
@@ -285,6 +302,7 @@ static void tensors_that_live_longer_than_they_are_used(void)
 UNIT_SUITE(bound, {"bytes that must come in", what_must_come_in},
 	   {"bytes that must go out", what_must_go_out},
 	   {"bytes that must go out across iterations", what_must_go_out_across_iterations},
+	   {"what pages take", what_pages_take},
 	   {"simulated in both directions", what_is_simulated_both_ways},
 	   {"bytes that pass in both directions", what_passes_both_ways},
 	   {"the ideal where all fits", ideal_where_all_fits},

@@ -451,10 +451,10 @@ void print_case(const struct annex_trace *t, const struct annex_system *sys,
 {
 	fprintf(stderr,
 		"\n%u gpus of %llu host %llu cxl %llu ssds %u pcie %g ssd %g/%g duplex %g "
-		"alloc %g\n",
+		"alloc %g page %llu\n",
 		sys->gpus, (unsigned long long)sys->gpu, (unsigned long long)sys->host,
 		(unsigned long long)sys->cxl, sys->ssds, sys->pcie, sys->ssd_read, sys->ssd_write,
-		sys->ssd_duplex, sys->alloc);
+		sys->ssd_duplex, sys->alloc, (unsigned long long)sys->page_ns);
 	annex_trace_write(t, stderr);
 	if (p)
 		annex_plan_write(p, stderr);

@@ -205,6 +205,7 @@ static void random_machine(const struct annex_trace *t, uint64_t unit, struct an
 		sys->host_link = 700.0 * MIB * scale;
 	sys->alloc = random_below(&seed, 4) ? 80 * sys->pcie : 1e18;
 	sys->strict = !random_below(&seed, 3);
+	sys->page_ns = random_below(&seed, 3) ? 0 : random_below(&seed, 20000);
 }
 
 static void random_small_traces(void)

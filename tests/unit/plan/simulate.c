@@ -556,6 +556,7 @@ static void widen(struct annex_trace *t, struct annex_system *sys)
 	sys->ssd_read *= WIDE;
 	sys->ssd_write *= WIDE;
 	sys->alloc = fmin(sys->alloc * WIDE, 1e18);
+	sys->page_ns = random_below(&seed, 3) ? 0 : random_below(&seed, 80);
 }
 
 /*
@@ -668,8 +669,7 @@ static void sound_plans_never_block(void)
 static void as_slow_as_the_slow_one(void)
 {
 	const char *asked = getenv("ANNEX_PLANS");
-	unsigned int want = asked ? (unsigned int)strtoul(asked, NULL, 10) : 40 / SHARE;
-	unsigned int made = 0;
+	unsigned int want = asked ? (unsigned int)strtoul(asked, NULL, 10) : 40 / SHARE, made = 0;
 
 	seed = random_seed("reference");
 	while (made < want && try_random_plan(&made, true))

@@ -42,6 +42,7 @@ struct reference {
 	struct order *orders;
 	unsigned int n;
 	double gpu, room[ANNEX_TIERS], now, dt;
+	double arrived; /* bytes since the last kernel began */
 	unsigned int tiers;
 };
 
@@ -436,6 +437,7 @@ static void arrive(struct reference *r, struct order *o, double n)
 		r->gpu += n;
 		return;
 	}
+	r->arrived += n;
 	f = &r->f[o->tensor];
 	f->out[o->tier] -= n;
 	f->coming[o->tier] -= n;
@@ -609,6 +611,8 @@ static bool run_kernel(struct reference *r, uint32_t k, size_t *step)
 	/* A kernel that begins before its tensors are there stands still until they are. */
 	until = (r->p->flags & ANNEX_PLAN_OVERLAP ? until : r->now) +
 		(double)r->t->kernels[k].ns * 1e-9;
+	until = fmax(until, r->now) + r->arrived / 4096 * (double)r->sys->page_ns * 1e-9;
+	r->arrived = 0;
 	while (r->now < until - r->dt / 2)
 		pass(r);
 	return true;

@@ -409,6 +409,7 @@ static void systems(void)
 	REFUSED(ssd_spare, 1, "--ssd-spare");
 	REFUSED(fault_ns, UINT64_MAX, "--fault");
 	REFUSED(fault_bytes, 0, "--fault-size");
+	REFUSED(page_ns, 10000000001, "--page");
 	REFUSED(gpus, 0, "--gpus");
 	REFUSED(gpus, ANNEX_MAX_GPUS + 1, "--gpus");
 	REFUSED(ssds, ANNEX_MAX_SSDS + 1, "--ssds");

@@ -70,7 +70,7 @@ class System(ctypes.Structure):
                                                        "ssd_write", "ssd_duplex")],
                 *[(name, ctypes.c_uint64) for name in (
                     "ssd_read_ns", "ssd_write_ns", "ssd_bytes", "ssd_spare", "fault_ns",
-                    "fault_bytes")],
+                    "fault_bytes", "page_ns")],
                 ("alloc", ctypes.c_double), ("gpus", ctypes.c_uint32), ("ssds", ctypes.c_uint32),
                 ("strict", ctypes.c_bool), ("frees", ctypes.c_bool)]
 

@@ -13,7 +13,7 @@ OPTIONS = (("gpu", "gpu", 1), ("host", "host", 1), ("cxl", "cxl", 1), ("pcie", "
            ("ssd-duplex", "ssd_duplex", 1),
            ("ssd-read-latency", "ssd_read_ns", 1000), ("ssd-write-latency", "ssd_write_ns", 1000),
            ("alloc", "alloc", 1), ("fault", "fault_ns", 1000), ("fault-size", "fault_bytes", 1),
-           ("ssds", "ssds", 1))
+           ("page", "page_ns", 1000), ("ssds", "ssds", 1))
 
 
 def in_use(library, planner):
