@@ -538,7 +538,7 @@ help:
 #h bench-plan         measure migration plans against G10's and the ideal, likewise
 #h bench-ndp          measure near-data kernels and calls, likewise
 #h bench-migrate      measure tensors that move between tiers, likewise
-#h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 TRAIN=
+#h bench-torch        ways to train in PyTorch in little memory: THREADS=2 ROUNDS=1 TRAIN= WAY=
 #h bench-rows         rows of a large file in Python, beside numpy.memmap: ROUNDS=3 PYTHON=
 #h bench-share        a served device beside the same opened directly: ROUNDS=5 FILE=
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte

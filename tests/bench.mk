@@ -45,7 +45,7 @@ bench-torch:
 	$(Q)ANNEX_LIBRARY=$(abspath $(OUT))/libannex.so $(or $(PYTHON),/usr/bin/python3) \
 		tests/bench/torch_bench.py $(OUT)/bench/data --json $(figures)/torch.json \
 		--plot $(figures)/torch.svg --threads $(or $(THREADS),2) \
-		--rounds $(or $(ROUNDS),1) $(addprefix --train ,$(TRAIN))
+		--rounds $(or $(ROUNDS),1) $(addprefix --train ,$(TRAIN)) $(addprefix --way ,$(WAY))
 	$(Q)tests/bench/met.py $(figures)/torch.json
 # Simulated machines, against the figures of two papers.
 bench-cxl:

@@ -25,7 +25,7 @@ def run(*words):
 def check_words():
     for words, pattern in ((("--threads", "0"), "thread"), (("--train", "x:1"), "gpt:4"),
                            (("--train", "gpt:0"), "gpt:4"), ((), "json"),
-                           (("--plot",), "plot")):
+                           (("--plot",), "plot"), (("--way", "fast"), "early")):
         done = run("nowhere", *words, *(("--json", "x") if words else ()))
         lines = done.stderr.decode().splitlines()
         claim(f"{words} is refused in one line: {lines}", done.returncode and len(lines) == 1 and
@@ -55,8 +55,8 @@ def check_rows(name, values, told):
     claim(f"{name}: swap, or why not", swap or "swap         fails: " in told)
     same = values[f"{name}: runs with other losses than plain"]
     claim(f"{name}: losses are compared", same["value"] == 0)
-    for ending in (": annex / bound", ": iteration / simulated",
-                   ": peak beyond loading / device memory"):
+    for ending in (": annex / bound", ": annex: iteration / simulated", ": early / bound",
+                   ": early: iteration / simulated", ": peak beyond loading / device memory"):
         claim(f"{name}{ending}", values[name + ending]["target"] is not None)
     claim(f"{name}: each row says that its losses are compared",
           told.count("  same losses\n") == len(ALWAYS) + swap)
