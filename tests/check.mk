@@ -151,8 +151,8 @@ more := unit-all unit-seeds kernels-qemu-all tool-all pairs pytorch-all pytorch-
 	pytorch-pypi asan/unit asan/tool sane/tool-all thread/unit-all promela-all module-all \
 	cuda-all clang guests-all $(addprefix unit-user/,exec migrate) \
 	$(addprefix thread/unit/,fs ssd) $(filter figures-%,$(benches)) \
-	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-6.18 guests-7.2 \
-	guests-7.3-all guests-pair guests-large $(addprefix guests-,$(debug_kernels)) \
+	guests-long-6.1 guests-long-6.12 guests-long-cxl-6.12 guests-suites-6.12 guests-6.18 \
+	guests-7.2 guests-7.3-all guests-pair guests-large $(addprefix guests-,$(debug_kernels)) \
 	guests-port-6.12-kasan guests-fuzz-7.3-kasan fuzz analyzer riscv-1000000 \
 	plans-100000 arm64-module arm64-unit arm64-suites arm64-guests arm64-odd fs-kills \
 	fs-suites serve-long fio deb wheel container bench-qemu
@@ -319,6 +319,11 @@ differs := $(differs_most) hdmnvme hostile hdmroom nghold ngunplug
 check/guests-6.1 check/guests-7.3: check/guests-%: built/gcc | $(BUILD)/qemu/kernel/%/release
 	$(call step,guests: $*,1800,$(call guest_inputs,$*),\
 		tests/qemu/run.sh -k $* -i 1 -n 1 -c 2 $(differs_most))
+# The kernel moves a program's pages in its own way.
+check/guests-suites-6.12: built/gcc
+	$(call step,unit tests: guest of 6.12,3600,,tests/qemu/run.sh -k 6.12 -i 0 -n 1 \
+		-a SUITES=$(subst $(space),$(comma),$(addprefix migrate/,mem mem_pool mem_share \
+		mem_trouble) $(addprefix exec/,exec exec_made mem_ahead)) suites)
 # A kernel between them.
 check/guests-6.18: built/gcc
 	$(call step,guests: 6.18,3600,,env KERNEL=6.18 NVME=1 tests/qemu/run.sh)
@@ -369,7 +374,7 @@ check/guests-large: built/gcc
 		tests/qemu/run.sh -c 1 -a preempt=full hdmlarge)
 # aarch64, emulated, with a kernel of its own where a suite needs io_uring or userfaultfd.
 kernel_on_arm64 := cache_threads cxlssd_range device emu_far emu_fault emu_file emu_io emu_locked \
-	emu_ng emu_sleep exec rings serve
+	emu_ng emu_sleep exec mem_pool rings serve
 # The emulator has no caches to be flushed, and not the time that these take.
 never_on_arm64 := $(minutes) $(larger) gpu_% m2func_serve mem mem_faults mem_share mem_signal \
 	mem_threads mem_trouble ndp_fair ndp_flush

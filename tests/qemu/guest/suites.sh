@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Suites of the unit tests that an emulated processor alone cannot run, since they need io_uring or
 # userfaultfd: SUITES on the kernel's command line, as ROOM/SUITE,ROOM/SUITE.
-# programs: unit-exec unit-serve unit-ssd
+# programs: unit-exec unit-migrate unit-serve unit-ssd
 # limit: 1800
 . /test/lib.sh
 
