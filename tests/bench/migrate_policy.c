@@ -70,11 +70,14 @@ static void run(const struct bench_ctx *ctx, struct side *side, unsigned int rou
 		double rate)
 {
 	json_t *out = train(ctx, side, budget, rate);
+	double predicted = bench_number(out, "predicted_s");
 
 	side->took[round] = bench_number(out, "iteration_s");
 	side->moved = bench_number(out, "moved_bytes");
+	if (side->apart > 0 && predicted <= 0)
+		bench_fail("%s: no plan is in use at the end", side->name);
 	if (side->apart > 0)
-		side->off[round] = fabs(side->took[round] / bench_number(out, "predicted_s") - 1);
+		side->off[round] = fabs(side->took[round] / predicted - 1);
 	if (side == &sides[ALL])
 		sides[PLAIN].took[round] = bench_number(out, "plain_s");
 	json_decref(out);
