@@ -87,12 +87,13 @@ struct annex_use {
  * struct annex_kernel - One kernel; its number is its index.
  * @name: for messages; may be NULL.
  * @ns: nanoseconds with all data resident.
+ * @fault_ns: nanoseconds with no data resident, measured over unified memory; 0: not measured.
  * @first: index of its first use; the uses end at the next kernel's @first. Each tensor appears
  *	once.
  */
 struct annex_kernel {
 	char *name;
-	uint64_t ns;
+	uint64_t ns, fault_ns;
 	uint32_t first;
 };
 
@@ -187,6 +188,15 @@ int annex_trace_add_kernel(struct annex_trace *trace, const char *name, uint64_t
 			   unsigned int n_out);
 
 /**
+ * annex_trace_set_fault_ns() - Set the time with page faults of the last kernel.
+ * @trace: the trace.
+ * @ns: nanoseconds with no data resident; at least those with all data resident.
+ *
+ * Return: 0; else as annex_trace_add_tensor(), with the kernel named.
+ */
+int annex_trace_set_fault_ns(struct annex_trace *trace, uint64_t ns);
+
+/**
  * annex_trace_finish() - Validate a trace. Afterwards it can be used, but not extended.
  * @trace: the trace.
  *
@@ -204,7 +214,7 @@ void annex_trace_free(struct annex_trace *trace);
  * annex_trace_hash() - 64-bit hash (FNV-1a) of everything that a plan depends on.
  * @trace: the trace.
  *
- * Includes sizes, lifetimes, times and uses, but neither names nor roles.
+ * Includes sizes, lifetimes, times and uses, but neither names, nor roles, nor fault_ns.
  *
  * Return: the hash.
  */

@@ -29,6 +29,8 @@ static void check_trace(const struct annex_trace *t)
 		require(t->kernels[k].first <= t->kernels[k + 1].first);
 		ns += t->kernels[k].ns;
 		require(t->kernels[k].ns <= ANNEX_TRACE_MAX_NS && ns <= ANNEX_TRACE_MAX_NS);
+		require(!t->kernels[k].fault_ns || (t->kernels[k].fault_ns >= t->kernels[k].ns &&
+						    t->kernels[k].fault_ns <= ANNEX_TRACE_MAX_NS));
 	}
 	for (uint32_t i = 0; i < t->n_uses; i++) {
 		require(t->uses[i].tensor < t->n_tensors);

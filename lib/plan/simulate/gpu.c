@@ -109,8 +109,10 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 
 	sim_hurry(g, tensor);
 	if (!t->place.born) {
-		if (!t->allocating)
+		if (!t->allocating) {
+			g->absent += g->trace->tensors[tensor].bytes;
 			sim_born(g, tensor, true);
+		}
 		return;
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
@@ -119,6 +121,7 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 
 		if (!n)
 			continue;
+		g->absent += n;
 		sim_fetch(g, tensor, i, n, false, true);
 		if (i < ANNEX_TIER_SSD) {
 			faulted(g, n, (double)n / rate, 0);
@@ -148,6 +151,18 @@ static void guard(struct sim_gpu *g)
 	}
 }
 
+/* A measured time with all bytes absent has the faults and the transfers of these bytes. */
+static void measured_faults(struct sim_gpu *g)
+{
+	const struct annex_kernel *k = &g->trace->kernels[g->kernel];
+	uint64_t all = 0;
+
+	for (uint32_t i = k->first; i < k[1].first; i++)
+		all += g->trace->tensors[g->trace->uses[i].tensor].bytes;
+	g->fault = fmax((double)(k->fault_ns - k->ns) * (double)g->absent / (double)all - g->fetch,
+			0);
+}
+
 static void issue(struct sim_gpu *g)
 {
 	const struct annex_plan *p = g->plan;
@@ -156,6 +171,7 @@ static void issue(struct sim_gpu *g)
 
 	g->issued = g->sim->now;
 	g->fault = g->fetch = 0;
+	g->absent = 0;
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t all = UINT64_MAX;
 
@@ -164,6 +180,8 @@ static void issue(struct sim_gpu *g)
 		if (p->flags & ANNEX_PLAN_RECLAIM)
 			fault(g, u[i].tensor);
 	}
+	if (g->absent && g->trace->kernels[g->kernel].fault_ns)
+		measured_faults(g);
 	g->cost = (double)g->trace->kernels[g->kernel].ns;
 	if (g->sim->opts->noise > 0)
 		g->cost *= 1 + g->sim->opts->noise * (2 * annex_random_unit(&g->sim->random) - 1);

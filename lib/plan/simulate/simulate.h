@@ -94,6 +94,7 @@ struct sim_gpu {
 	double cost;        /* its time, with noise */
 	double fault;       /* latencies of its faults */
 	double fetch;       /* time to fetch their bytes, at the full rate of the tier */
+	uint64_t absent;    /* bytes of its tensors that it has faults on */
 	/* Of this iteration and the one before. */
 	double began, time;
 	uint32_t owner; /* of its first tensor, in flash */

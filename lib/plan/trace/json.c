@@ -262,10 +262,10 @@ static int get_uses(const struct place *p, json_t *obj, const char *key, struct 
 
 static int read_kernel(struct reader *r, json_t *obj, size_t k)
 {
-	static const char *const keys[] = {"name", "ns", "in", "out", NULL};
+	static const char *const keys[] = {"name", "ns", "fault_ns", "in", "out", NULL};
 	struct place p = {IN_KERNEL, k, NULL};
 	struct id_list *ids = &r->ids;
-	uint64_t ns = 0;
+	uint64_t ns = 0, fault_ns = 0;
 	size_t n_in;
 	int err;
 
@@ -275,15 +275,17 @@ static int read_kernel(struct reader *r, json_t *obj, size_t k)
 	if ((err = get_text(&p, obj, "name", &p.name)) || (err = check_keys(&p, obj, keys)) ||
 	    (err = need(&p, obj, "ns")) ||
 	    (err = get_number(&p, obj, "ns", 0, ANNEX_TRACE_MAX_NS, &ns)) ||
+	    (err = get_number(&p, obj, "fault_ns", ns, ANNEX_TRACE_MAX_NS, &fault_ns)) ||
 	    (err = get_uses(&p, obj, "in", ids)))
 		return err;
 	n_in = ids->n;
 	err = get_uses(&p, obj, "out", ids);
 	if (err)
 		return err;
-	return annex_trace_add_kernel(r->trace, p.name, ns, ids->id, (unsigned int)n_in,
-				      ids->id ? ids->id + n_in : NULL,
-				      (unsigned int)(ids->n - n_in));
+	err = annex_trace_add_kernel(r->trace, p.name, ns, ids->id, (unsigned int)n_in,
+				     ids->id ? ids->id + n_in : NULL,
+				     (unsigned int)(ids->n - n_in));
+	return err || !fault_ns ? err : annex_trace_set_fault_ns(r->trace, fault_ns);
 }
 
 /* The elements of an array, one after the other. */
@@ -490,6 +492,8 @@ static int write_kernel(FILE *f, const struct annex_trace *trace, uint32_t k)
 	fprintf(f, "%s\n  {", k ? "," : "");
 	err = write_text(f, "name", kernel->name);
 	fprintf(f, "\"ns\":%" PRIu64, kernel->ns);
+	if (kernel->fault_ns)
+		fprintf(f, ",\"fault_ns\":%" PRIu64, kernel->fault_ns);
 	write_uses(f, trace, k, "in", ANNEX_USE_READ);
 	write_uses(f, trace, k, "out", ANNEX_USE_WRITE);
 	fputc('}', f);

@@ -211,6 +211,25 @@ int annex_trace_add_kernel(struct annex_trace *trace, const char *name, uint64_t
 	return 0;
 }
 
+int annex_trace_set_fault_ns(struct annex_trace *trace, uint64_t ns)
+{
+	const struct build *b = (struct build *)trace;
+	uint32_t k = trace->n_kernels - 1;
+	char label[LABEL_SIZE];
+
+	if (b->finished || !trace->n_kernels)
+		return annex_fail(-EINVAL, "a time with page faults, but no kernel to have it");
+	kernel_label(label, k, trace->kernels[k].name);
+	if (ns < trace->kernels[k].ns)
+		return annex_fail(-EINVAL, "%s: %llu ns with page faults, but %llu ns without",
+				  label, (ull)ns, (ull)trace->kernels[k].ns);
+	if (ns > ANNEX_TRACE_MAX_NS)
+		return annex_fail(-E2BIG, "%s: %llu ns with page faults are more than %llu", label,
+				  (ull)ns, ANNEX_TRACE_MAX_NS);
+	trace->kernels[k].fault_ns = ns;
+	return 0;
+}
+
 /* Uses of a tensor: its first and last kernel, and the index of its last use. */
 struct seen {
 	uint32_t first, last, use;

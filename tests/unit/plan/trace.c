@@ -154,6 +154,36 @@ static void hash_of_what_matters(void)
 	CU_ASSERT_NOT_EQUAL(hash, hash_with(4096, false, 10, 1, NULL));
 }
 
+/* Read, written and read again; the hash is that of the trace without the times. */
+static void times_with_page_faults(void)
+{
+	struct annex_trace *plain, *t, *again;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f;
+
+	CU_ASSERT_EQUAL_FATAL(
+		parse(HEAD TENSORS(T0) "," KERNELS("{\"ns\":3},{\"ns\":0}") "}", &plain), 0);
+	CU_ASSERT_EQUAL_FATAL(parse(HEAD TENSORS(T0) "," KERNELS("{\"ns\":3,\"fault_ns\":3},"
+								 "{\"ns\":0,\"fault_ns\":7}") "}",
+				    &t),
+			      0);
+	f = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(annex_trace_write(t, f), 0);
+	fclose(f);
+	CU_ASSERT_EQUAL_FATAL(annex_trace_parse(text, len, &again), 0);
+	CU_ASSERT_EQUAL(plain->kernels[0].fault_ns, 0);
+	CU_ASSERT_EQUAL(again->kernels[0].fault_ns, 3);
+	CU_ASSERT_EQUAL(again->kernels[1].fault_ns, 7);
+	CU_ASSERT_EQUAL(annex_trace_hash(t), annex_trace_hash(plain));
+	CU_ASSERT_EQUAL(annex_trace_set_fault_ns(t, 8), -EINVAL);
+	annex_trace_free(plain);
+	annex_trace_free(t);
+	annex_trace_free(again);
+	free(text);
+}
+
 struct refusal {
 	const char *text, *line;
 };
@@ -262,6 +292,12 @@ static void bad_kernels(void)
 		{ONE_KERNEL("\"ns\":-5"), "kernel 0: \"ns\" is -5"},
 		{ONE_KERNEL("\"ns\":1.5"), "kernel 0: \"ns\" is not an integer"},
 		{ONE_KERNEL("\"ns\":9007199254740993"), "kernel 0: \"ns\" is 9007199254740993"},
+		{ONE_KERNEL("\"ns\":3,\"fault_ns\":2"),
+		 "kernel 0: \"fault_ns\" is 2, not 3 to 9007199254740992"},
+		{ONE_KERNEL("\"ns\":3,\"fault_ns\":9007199254740993"),
+		 "kernel 0: \"fault_ns\" is 9007199254740993"},
+		{ONE_KERNEL("\"ns\":3,\"fault_ns\":\"4\""),
+		 "kernel 0: \"fault_ns\" is not an integer"},
 		{ONE_KERNEL("\"ns\":1,\"name\":7"), "kernel 0: \"name\" is not a string"},
 		{ONE_KERNEL("\"ns\":1,\"inn\":[]"), "kernel 0: unknown key \"inn\""},
 		{ONE_KERNEL("\"ns\":1,\"in\":1"), "kernel 0: \"in\" is not an array"},
@@ -360,10 +396,14 @@ static void building(void)
 	CU_ASSERT_EQUAL(annex_trace_add_tensor(t, &odd), -EINVAL);
 	CU_ASSERT_EQUAL(annex_trace_add_tensor(t, &alien), -EINVAL);
 	CU_ASSERT_EQUAL(annex_trace_add_kernel(t, "\xed\xa0\x80", 1, NULL, 0, NULL, 0), -EINVAL);
+	CU_ASSERT_EQUAL(annex_trace_set_fault_ns(t, 1), -EINVAL);
 	CU_ASSERT_EQUAL(annex_trace_finish(t), -EINVAL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "no kernels"));
 	CU_ASSERT_EQUAL(annex_trace_add_tensor(t, &good), 0);
 	CU_ASSERT_EQUAL(annex_trace_add_kernel(t, "k", 1, &later, 1, NULL, 0), 0);
+	CU_ASSERT_EQUAL(annex_trace_set_fault_ns(t, 0), -EINVAL);
+	CU_ASSERT_EQUAL(annex_trace_set_fault_ns(t, ANNEX_TRACE_MAX_NS + 1), -E2BIG);
+	CU_ASSERT_EQUAL(annex_trace_set_fault_ns(t, 1), 0);
 	/* Tensors may follow the kernels that use them. */
 	CU_ASSERT_EQUAL(annex_trace_add_tensor(t, &good), 1);
 	CU_ASSERT_EQUAL(annex_trace_finish(t), 0);
@@ -571,6 +611,7 @@ UNIT_SUITE(trace, {"a trace is read", what_is_read}, {"ids in any order", ids_in
 	   {"a tensor appears once in a kernel", uses_are_merged},
 	   {"births and deaths that follow from uses", implied_lives},
 	   {"the hash counts what plans depend on", hash_of_what_matters},
+	   {"times with page faults", times_with_page_faults},
 	   {"bad files are refused with a line", bad_files}, {"bad tensors are named", bad_tensors},
 	   {"bad kernels are named", bad_kernels}, {"impossible lives are named", bad_lives},
 	   {"sums that overflow", sums_overflow},

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Time that kernels of the simulator take beyond their own.
+ */
+#include <annex/simulate.h>
+#include "plan_traces.h"
+#include "tests/unit/unit.h"
+
+/* The steady iteration of a plan of @steps, in which a kernel of 10 ms uses A, and one B. */
+static struct annex_sim_result steady(const struct annex_system *sys, const char *steps,
+				      uint32_t flags, uint64_t fault_ns)
+{
+	struct annex_trace *t = trace_from("A:64g B:4g", "10:A 10:B");
+	struct annex_plan *p = plan_from(t, sys, steps);
+	struct annex_sim_job job = {t, p};
+	struct annex_sim_result r = {0};
+
+	p->flags = flags;
+	t->kernels[0].fault_ns = fault_ns;
+	CU_ASSERT_EQUAL(annex_simulate(&job, 1, sys, NULL, &r), 0);
+	CU_ASSERT(r.steady);
+	annex_plan_free(p);
+	annex_trace_free(t);
+	return r;
+}
+
+/*
+ * Of A's 64 MiB 12 MiB are absent: a measured time counts by their share, with its transfers, and
+ * is never shorter than these.
+ */
+static void measured_faults_count_by_share(void)
+{
+	static const struct {
+		uint32_t flags;
+		uint64_t fault_ms;
+		double ms;
+	} runs[] = {
+		{ANNEX_PLAN_RECLAIM, 10 + 256, 20 + 48},
+		{ANNEX_PLAN_RECLAIM | ANNEX_PLAN_OVERLAP, 10 + 256, 20 + 48},
+		{ANNEX_PLAN_RECLAIM | ANNEX_PLAN_OVERLAP, 10 + 32, 20 + 12},
+	};
+	struct annex_system sys;
+
+	round_system(&sys);
+	sys.fault_ns = 3000000;
+	for (unsigned int i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+		struct annex_sim_result r = steady(&sys, "1 evict A 64 host", runs[i].flags,
+						   runs[i].fault_ms * 1000000);
+
+		CU_ASSERT_DOUBLE_EQUAL(r.iteration * 1e3, runs[i].ms, 1e-5);
+	}
+}
+
+UNIT_SUITE(stalls, {"measured faults count by share", measured_faults_count_by_share})
