@@ -49,7 +49,8 @@ struct annex_sim_sample {
  * @stalled: time that kernels of that GPU took beyond their own (waits for data or memory, page
  *	faults), and the wait for the last steps of the iteration.
  * @overlapped: time in which links of that GPU moved data while a kernel ran without waiting.
- * @stalled_kernels: number of kernels of that GPU that took longer than their own time.
+ * @stalled_kernels: number of kernels of that GPU that took longer than their own time, by at
+ *	least 0.01 %.
  * @iterations: number of iterations that were run.
  * @steady: all bytes are where they were an iteration before, and the iteration took as long. With
  *	reclaim, where iterations differ slightly: the means of the last four iterations and of the

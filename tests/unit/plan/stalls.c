@@ -51,4 +51,22 @@ static void measured_faults_count_by_share(void)
 	}
 }
 
-UNIT_SUITE(stalls, {"measured faults count by share", measured_faults_count_by_share})
+/* A comes back in 0.9 and 1.1 us, which are 0.009 and 0.011 % of its kernel's time. */
+static void short_stalls_count_no_kernel(void)
+{
+	struct annex_system sys;
+
+	round_system(&sys);
+	for (unsigned int i = 0; i < 2; i++) {
+		double s = i ? 1.1e-6 : 0.9e-6;
+		struct annex_sim_result r;
+
+		sys.pcie = 64 * (double)MIB / s;
+		r = steady(&sys, "1 evict A 64 host; 2 prefetch A 64", 0, 0);
+		CU_ASSERT_DOUBLE_EQUAL(r.stalled, s, 2e-9);
+		CU_ASSERT_EQUAL(r.stalled_kernels, i);
+	}
+}
+
+UNIT_SUITE(stalls, {"measured faults count by share", measured_faults_count_by_share},
+	   {"short stalls count no kernel", short_stalls_count_no_kernel})
