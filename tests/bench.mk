@@ -12,6 +12,11 @@ bench-plan:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)tests/bench/run.sh $(OUT) plan
+# G10's figures, on measured traces in TRACES or ../shared/traces.
+figures-g10:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all
+	$(Q)tests/bench/g10_figures.py $(OUT)
 bench-ndp:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build ndp-build

@@ -44,8 +44,8 @@ named = $(sort $(foreach c,$(apart),$(if $(shell grep -lw $(c) $(part_file) \
 # Benchmarks run once in their smoke form: each target of tests/bench.mk is a step, with all of its
 # groups. Step pytorch runs bench-torch's, by tests/torch/comparison.py, which has claims about it.
 # A target without inputs here runs each time.
-benches := $(filter-out bench-torch,$(shell sed -n 's/^\(bench[a-z-]*\|figures-[a-z]*\):.*/\1/p' \
-	tests/bench.mk))
+benches := $(filter-out bench-torch,$(shell sed -n \
+	's/^\(bench[a-z-]*\|figures-[a-z0-9]*\):.*/\1/p' tests/bench.mk))
 of_bench := bench/storage reached/graph
 of_bench-plan := bench/plan reached/plan-trace
 of_bench-ndp := bench/ndp ndp
@@ -55,9 +55,11 @@ of_bench-rows := reached/torch
 of_bench-cxl := reached/cxl-plan
 of_bench-fs := bench/fs fs/passthrough reached/fs
 of_bench-query := reached/query
+of_figures-g10 := reached/plan-trace
 of_figures-cxl := $(of_bench-cxl)
 of_figures-bytefs := $(of_bench-fs)
 scripts_bench-share := tests/bench/share.py
+scripts_figures-g10 := $(wildcard tests/bench/g10_*.py)
 scripts_bench-rows := $(wildcard tests/bench/rows*) tests/bench/torch_runs.py tools/python/annex
 scripts_bench-cxl := $(wildcard tests/models/bench/cxl*.py)
 scripts_bench-fs := $(wildcard tests/models/bench/fs*.py tests/models/bench/cxl*.py) \
