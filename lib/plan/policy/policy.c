@@ -75,3 +75,15 @@ int policy_lifetimes(struct annex_plan *plan, const struct annex_vitality *v,
 	}
 	return err;
 }
+
+int policy_free_dead(struct annex_plan *plan, const struct annex_vitality *v)
+{
+	const struct annex_trace *t = v->trace;
+	int err = 0;
+
+	for (uint32_t i = 0; i < t->n_tensors && !err; i++)
+		if (!t->tensors[i].global && v->life[i].used)
+			err = policy_step(plan, v, ANNEX_PLAN_FREE, v->life[i].death + 1, i,
+					  t->tensors[i].bytes, 0, false);
+	return err;
+}

@@ -41,4 +41,7 @@ uint32_t policy_alloc_at(const struct annex_vitality *v, const struct annex_syst
 int policy_lifetimes(struct annex_plan *plan, const struct annex_vitality *v,
 		     const struct annex_system *sys);
 
+/* Free each tensor after its death. */
+int policy_free_dead(struct annex_plan *plan, const struct annex_vitality *v);
+
 #endif
