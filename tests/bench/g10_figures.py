@@ -28,14 +28,19 @@ virtual. The machine is that of the paper's Table 2 where a command has no other
 - "Theirs" is from the paper's text (t), or from the data of its plots in its artifact (a), as
   `tests/bench/g10_papers.py` has both.
 - The ratio is ours over theirs. A row is within 20 % if its ratio is, or if ours meets a range or
-  a limit that the paper states. A figure is if its key rows are, which are marked with *.
+  a limit that the paper states, with 20 % to either side; of "1 to 6", the upper one. A figure is
+  if its key rows are, which are marked with *.
+- The artifact publishes the faster of two iterations, the first of which begins with an empty GPU
+  (`src/resources/gatherKernelInfo.py`); ours is chosen so, too. That matters to uvm alone, whose
+  first iteration has nothing to bring back from one before it. The artifact's of CNNs are first
+  iterations, by its pages: 128 GiB more go to the host than come back.
 - Means of ratios are geometric, as the paper's are: its 90.3 % follows from (a) so.
 - Reclaim takes the least recently used bytes, as the paper says. The artifact's list is in the
   order of arrival: use moves no page. With that order deepum takes 9.170, 7.544 and 15.803 s on
   bert-256, vit-1280 and bert-512 (9.160, 7.558 and 15.817 s there), and other policies change by
   less than 3 %.
 - The traces are not in this repository: `tools/python/annex_g10.py` makes them of files that the
-  artifact's program writes ([how](../traces-howto.md)). They have no measured page faults.
+  artifact's program writes ([how](../traces-howto.md)). These have no `fault_ns`.
 
 Letters stand for the reasons of misses:
 
@@ -43,11 +48,18 @@ Letters stand for the reasons of misses:
 """
 REASONS = {
     "F": "The paper charges 45 us for a page fault. So do we, for each 2 MiB, as UVMSmart does, "
-         "the simulator that the paper names. The artifact has measured times of kernels with "
-         "page faults instead, but divides them by the clock as whole numbers, so that only whole "
-         "seconds count. In its DeepUM+ run of inceptionv3-1536, kernels 902, 914, 915 and 920 "
-         "take 3.000, 3.000, 3.000 and 2.000 s beyond their own time; a kernel whose faults take "
-         "less than a second waits for its transfers alone.",
+         "the simulator that the paper names. The artifact takes measured times of kernels with "
+         "page faults (`results/*/cudnn*PF.txt`), and cuts them to whole seconds, as it divides "
+         "clocks as integers. With the measured times of inceptionv3-1536 (`fault_ns`), cut so, "
+         "uvm takes 274 s here, and 281 s there, and reaches 33, 40, 42, 43 and 44 % of the ideal "
+         "in figure 18, and 34, 42, 43, 44 and 50 % there. Not cut, it takes 305 s, and reaches 23 "
+         "to 24 %.",
+    "W": "Tensors of eight kernels have up to 95 GiB at the end of inceptionv3-1536. The policy "
+         "protects them until memory is full, as the paper says. The artifact looks for pages of "
+         "the eight kernels only where its list begins (`deepUMSuggestInitialLRUBase()`), so that "
+         "others of them leave and come back, and charges faults, as of F, also on memory that it "
+         "has yet to allocate: its kernels from 897 on stall for 23 s, ours for 4 s.",
+    "I": "The artifact's is a second iteration, ours the first, which is faster here.",
     "P": "The artifact's planner departs from the paper's Algorithm 1, and its simulator from "
          "section 4.6, in four ways that [benchmarks](../benchmarks.md#differences-from-g10s-"
          "simulator) lists. With these, this simulator gives the artifact's times, but for "
@@ -107,17 +119,20 @@ class Tool:
         """annex trace show."""
         return self.report("trace show", name)
 
+    def first_two(self, name, words):
+        """Reports of the first and of the second iteration."""
+        return [self.report("simulate", name, f"{words} --iterations {n}") for n in (1, 2)]
+
     def run(self, name, policy, words=""):
-        """A run of annex simulate, or None if the policy cannot run the trace."""
-        run = self.report("simulate", name, f"--policy {policy} {words}".strip())
-        return run if run["feasible"] else None
+        """The faster of two iterations, or None if the policy cannot run the trace."""
+        return faster(self.first_two(name, f"--policy {policy} {words}".strip()))
 
     def swept(self, name, policy, option, values, words=""):
-        """Runs of a sweep over an option, in the order of its values."""
+        """Such runs of a sweep over an option, in the order of its values."""
         sweep = f"--policy {policy} {words} --sweep {option}={','.join(map(str, values))}"
-        runs = self.report("simulate", name, " ".join(sweep.split()))["runs"]
-        by_value = {run["sweep"][option]: run for run in runs}
-        return [by_value[v] if by_value[v]["feasible"] else None for v in values]
+        by_value = [{run["sweep"][option]: run for run in report["runs"]}
+                    for report in self.first_two(name, " ".join(sweep.split()))]
+        return [faster([runs[value] for runs in by_value]) for value in values]
 
     def seconds(self, name, policy, words=""):
         """Of an iteration."""
@@ -127,6 +142,11 @@ class Tool:
         """Percent of the ideal."""
         run = self.run(name, policy, words)
         return run and 100 * run["ideal_s"] / run["iteration_s"]
+
+
+def faster(runs):
+    """The one of these with the shortest iteration, or None if none can be."""
+    return min((run for run in runs if run["feasible"]), key=seconds, default=None)
 
 
 def seconds(run):
@@ -228,7 +248,7 @@ def figure_4(tool):
                 key=True, low=60, high=80) for name in NETWORKS]
 
 
-WHY = {"uvm": "F", "flashneuron": "N", "deepum": "F", "g10-gds": "S", "g10-host": "S", "g10": "P"}
+WHY = {"uvm": "F", "flashneuron": "N", "deepum": "W", "g10-gds": "S", "g10-host": "S", "g10": "P"}
 
 
 @section("11", "Figure 11: throughput, percent of the ideal", """
@@ -315,10 +335,9 @@ def figure_14(tool):
                     continue
                 sums = [sums[0] + theirs, sums[1] + ours]
                 rows.append(Row(f"{policy} to {kind}, {name}", theirs, ours,
-                                "U" if policy == "deepum" else WHY[policy]))
+                                "I" if policy == "uvm" else WHY[policy]))
             if sums[0]:
-                keys.append(Row(f"{policy} to {kind}, all", *sums,
-                                "U" if policy == "deepum" else WHY[policy], key=True))
+                keys.append(Row(f"{policy} to {kind}, all", *sums, WHY[policy], key=True))
     return keys + rows
 
 
