@@ -116,29 +116,12 @@ static int add_leaf(struct annex_cache *c, uint32_t i, struct annex_dev *dev, ui
 /* Capacity of all devices together, by the smallest one. */
 static uint64_t capacity(const struct annex_cache *c, const uint64_t *bytes)
 {
-	uint64_t least = bytes[0], lines, all;
+	uint64_t least = bytes[0];
 
 	for (uint32_t i = 1; i < c->nleaves; i++)
 		if (bytes[i] < least)
 			least = bytes[i];
-	if (c->layout == ANNEX_REPLICA || c->nleaves == 1)
-		return least;
-	lines = least >> c->line_shift;
-	if (__builtin_mul_overflow(lines * c->line, (uint64_t)c->nleaves, &all))
-		all = UINT64_MAX - (uint64_t)c->line + 1;
-	return all;
-}
-
-/* The end of the backing data on device @leaf; only its last line may be partial. */
-static uint64_t end_on(const struct annex_cache *c, uint32_t leaf, uint64_t size)
-{
-	uint64_t lines = size >> c->line_shift, rest = size & (c->line - 1);
-	uint64_t end;
-
-	if (c->layout == ANNEX_REPLICA)
-		return size;
-	end = (lines / c->nleaves + (leaf < lines % c->nleaves)) << c->line_shift;
-	return leaf == lines % c->nleaves ? end + rest : end;
+	return annex_stripe_capacity(annex_line_stride(c), c->line_shift, least);
 }
 
 /* Set the size of the backing data; 0: the capacity. -ERANGE: it exceeds the devices' @bytes. */
@@ -146,7 +129,8 @@ static int set_size(struct annex_cache *c, const uint64_t *bytes, uint64_t size)
 {
 	c->size = size ? size : capacity(c, bytes);
 	for (uint32_t i = 0; i < c->nleaves; i++)
-		if (end_on(c, i, c->size) > bytes[i])
+		if (annex_stripe_end(annex_line_stride(c), c->line_shift, i % annex_line_stride(c),
+				     c->size) > bytes[i])
 			return annex_fail(-ERANGE,
 					  "cache: %llu bytes of backing data do not fit device %u",
 					  (ull)c->size, i);
