@@ -3,7 +3,7 @@
  * The host's side of annex/gpu.h: contexts, through which GPU threads read and write a device's
  * data.
  *
- * A context opens the device with queue pairs for GPU threads, and has a cache of its lines in GPU
+ * A context opens devices with queue pairs for GPU threads, and has a cache of their lines in GPU
  * memory. This interface is plain C and works with or without a GPU: struct annex_gpu_memory
  * describes the memory and the processor.
  *
@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <annex/cache.h>
 #include <annex/device.h>
 #include <annex/frames.h>
 #include <annex/detail/gpu_cache.h>
@@ -124,7 +125,8 @@ struct annex_gpu_array; /* annex/gpu.h */
  * @queues: queue pairs for GPU threads (default 4; fewer if the controller has fewer).
  * @depth: entries of each queue, 2 to 65536 (default 1024).
  * @nsid: namespace (default 1).
- * @size: bytes of backing data (default: the whole namespace), rounded up to the block.
+ * @size: bytes of backing data (default: all that the devices have room for), rounded up to the
+ *	block.
  * @timeout_ms: time limit of a command, and of a thread's wait, in milliseconds (default 30000).
  * @direct: move data directly to and from GPU memory, by the copier of a proxy or by the drive's
  *	DMA. Otherwise data passes pinned host memory, (@depth - 1) * @line bytes for each queue
@@ -135,6 +137,10 @@ struct annex_gpu_array; /* annex/gpu.h */
  *	a completion must not arrive before its data, and a drive's writes stay in order only if
  *	they have the same destination. Without an IOMMU each ring must be physically contiguous (64
  *	and 16 bytes an entry).
+ * @more: URIs of further devices.
+ * @nmore: number of URIs in @more.
+ * @layout: placement of lines on several devices. Each device has @queues queue pairs. The write of
+ *	a replicated line goes to one device after the other.
  */
 struct annex_gpu_opts {
 	uint64_t bytes;
@@ -146,18 +152,23 @@ struct annex_gpu_opts {
 	uint32_t timeout_ms;
 	bool direct;
 	bool gpu_rings;
+	const char *const *more;
+	uint32_t nmore;
+	enum annex_layout layout;
 };
 
 /**
- * annex_gpu_open() - Open a device for the threads of a GPU.
+ * annex_gpu_open() - Open a device, or several, for the threads of a GPU.
  * @uri: as for annex_dev_open(). A proxy is opened with serve=busy; other modes are rejected,
  *	because a GPU can neither run nor wake their threads.
  * @opts: the options; bytes is required.
  * @memory: the GPU; it must outlive the context.
  * @out: the context; release it with annex_gpu_close().
  *
+ * A device that does not open closes the others again.
+ *
  * Return: 0; -EINVAL (inconsistent options, annex_last_error() says which); -ERANGE (size exceeds
- * the namespace); -EOPNOTSUPP (direct or gpu_rings, but the device cannot reach the GPU's memory);
+ * the namespaces); -EOPNOTSUPP (direct or gpu_rings, but the device cannot reach the GPU's memory);
  * -EIO (a test transfer to the GPU's memory did not arrive); -ENOMEM; or as annex_dev_open().
  */
 int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
@@ -192,7 +203,7 @@ uint32_t annex_gpu_line(const struct annex_gpu_context *ctx);
 uint64_t annex_gpu_size(const struct annex_gpu_context *ctx);
 
 /**
- * annex_gpu_dev() - The device of a context.
+ * annex_gpu_dev() - The first device of a context.
  * @ctx: the context.
  *
  * Only the GPU may use its queue pairs: do not call annex_dev_io(), nor functions that call it
@@ -201,6 +212,24 @@ uint64_t annex_gpu_size(const struct annex_gpu_context *ctx);
  * Return: the device, owned by the context.
  */
 struct annex_dev *annex_gpu_dev(struct annex_gpu_context *ctx);
+
+/**
+ * annex_gpu_dev_at() - A device of a context, as annex_gpu_dev().
+ * @ctx: the context.
+ * @i: number of the device, from 0; annex_gpu_open()'s further devices follow the first.
+ *
+ * Return: the device, owned by the context; NULL if it has no more.
+ */
+struct annex_dev *annex_gpu_dev_at(struct annex_gpu_context *ctx, uint32_t i);
+
+/**
+ * annex_gpu_name() - The URI of a device, for messages about struct annex_gpu_error.
+ * @ctx: the context.
+ * @dev: number of the device, or UINT32_MAX for all.
+ *
+ * Return: its URI; for all, that of the first and the number of the others. Owned by the context.
+ */
+const char *annex_gpu_name(const struct annex_gpu_context *ctx, uint32_t dev);
 
 /**
  * annex_gpu_array_init() - Make a view to pass to kernels, as annex_array_init() does.
@@ -221,11 +250,11 @@ int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ct
  * @offset: first byte of the range.
  * @len: bytes of the range; UINT64_MAX: to the end.
  *
- * Launches a kernel that writes every dirty line of the range, then flushes the device (NVMe
+ * Launches a kernel that writes every dirty line of the range, then flushes the devices (NVMe
  * flush). No kernel that writes to the range may be running.
  *
- * Return: 0 if all changes are on the medium; -ERANGE; otherwise the context's first error, or the
- * error of the device's flush. Lines that were not written stay dirty.
+ * Return: 0 if all changes are on the media; -ERANGE; otherwise the context's first error, or the
+ * first error of a device's flush. Lines that were not written stay dirty.
  */
 int annex_gpu_flush(struct annex_gpu_context *ctx, uint64_t offset, uint64_t len);
 
@@ -251,11 +280,11 @@ int annex_gpu_get_stats(struct annex_gpu_context *ctx, struct annex_gpu_stats *o
  * annex_gpu_recover() - Make a context usable again after an error.
  * @ctx: the context.
  *
- * Resets the controller and ends all outstanding commands. Lines that were being read become
+ * Resets the controllers and ends all outstanding commands. Lines that were being read become
  * absent, and lines that were being written become dirty. Slots of lost commands become usable
  * again, and the error record is cleared. No kernel may be using the context.
  *
- * Return: 0; -ENODEV if the reset failed: kernels then get that error.
+ * Return: 0; -ENODEV if a reset failed: kernels that need its device then get that error.
  */
 int annex_gpu_recover(struct annex_gpu_context *ctx);
 

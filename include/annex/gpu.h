@@ -6,8 +6,9 @@
  *
  * This is device code, which any number of threads may call at once. Lanes of a warp that need the
  * same line share one read of it. Calls fail with a negative errno in bounded time: no wait is
- * longer than twice the context's timeout. After the first error, which is recorded in the context
- * for the host, all calls that need the device return it at once.
+ * longer than twice the context's timeout, and one timeout more for each further replica. After the
+ * first error, which is recorded in the context for the host, all calls that need a device return
+ * it at once.
  *
  * This header also compiles for a host, where tests run it.
  */

@@ -8,20 +8,21 @@
 #include "core/log.h"
 
 /* annex_dev_io() would use any queue pair, and those are the GPU's. */
-int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct annex_result *res)
+int gpu_io(struct gpu_dev *d, const struct annex_io *io, struct annex_result *res)
 {
-	uint64_t deadline = annex_deadline_ms(ctx->timeout_ms), token;
-	const char *uri = annex_dev_uri(ctx->dev);
-	int n = annex_qp_submit(ctx->own, io, 1, &token, deadline), err;
+	uint32_t timeout_ms = annex_dev_timeout_ms(d->dev);
+	uint64_t deadline = annex_deadline_ms(timeout_ms), token;
+	const char *uri = annex_dev_uri(d->dev);
+	int n = annex_qp_submit(d->own, io, 1, &token, deadline), err;
 
 	if (n < 0)
 		return annex_fail(n, "%s: cannot submit a command", uri);
-	err = annex_qp_wait(ctx->own, token, res, deadline);
+	err = annex_qp_wait(d->own, token, res, deadline);
 	if (err) {
 		/* Only a reset ends it for certain, and the GPU's commands with it: recovery. */
-		annex_qp_abandon(ctx->own, token);
+		annex_qp_abandon(d->own, token);
 		return annex_fail(err, "%s: command 0x%02x did not complete in %u ms", uri,
-				  io->opcode, ctx->timeout_ms);
+				  io->opcode, timeout_ms);
 	}
 	if (!res->status)
 		return 0;
@@ -34,7 +35,7 @@ int gpu_io(struct annex_gpu_context *ctx, const struct annex_io *io, struct anne
  * block of GPU memory, @there.
  */
 struct proof {
-	struct annex_gpu_context *ctx;
+	struct gpu_dev *d;
 	unsigned char *page, *other;
 	void *there;
 	uint64_t addr, there_addr;
@@ -43,22 +44,21 @@ struct proof {
 /* On the last block, which is there whatever its number. */
 static int block(const struct proof *p, uint8_t opcode, uint64_t addr, struct annex_result *res)
 {
-	const struct annex_gpu_cache *view = &p->ctx->view;
 	struct annex_io io = {.opcode = opcode,
-			      .nsid = view->nsid,
-			      .slba = (view->size >> view->block_shift) - 1,
+			      .nsid = p->d->ctx->view.nsid,
+			      .slba = p->d->blocks - 1,
 			      .nlb = 1,
-			      .bytes = 1u << view->block_shift,
+			      .bytes = 1u << p->d->view.block_shift,
 			      .addr = addr};
 
-	return gpu_io(p->ctx, &io, res);
+	return gpu_io(p->d, &io, res);
 }
 
 /* 1: what the device reads arrives in GPU memory. 0: it does not. */
 static int arrives(const struct proof *p)
 {
-	struct annex_gpu_context *ctx = p->ctx;
-	uint32_t bytes = 1u << ctx->view.block_shift;
+	struct annex_gpu_context *ctx = p->d->ctx;
+	uint32_t bytes = 1u << p->d->view.block_shift;
 	struct annex_result res = {0};
 	int err = block(p, ANNEX_NVM_READ, p->addr, &res);
 
@@ -89,27 +89,28 @@ static int unmap_after(const struct proof *p, size_t bytes, int got)
 {
 	KEEP_LAST_ERROR(got < 0);
 
-	return annex_dev_unmap(p->ctx->dev, p->addr, bytes);
+	return annex_dev_unmap(p->d->dev, p->addr, bytes);
 }
 
 /*
  * Whether a drive reaches the memory of a GPU is not written anywhere (lib/nvme/prove.c), and what
  * a copier does neither.
  */
-int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
+int gpu_prove(struct gpu_dev *d, void *there, uint64_t addr)
 {
-	const struct annex_provider *pinned = ctx->memory->pinned;
+	const struct annex_gpu_memory *memory = d->ctx->memory;
+	const struct annex_provider *pinned = memory->pinned;
 	size_t bytes = 2 * (size_t)ANNEX_BLOCK_MAX;
-	struct proof p = {.ctx = ctx,
+	struct proof p = {.d = d,
 			  .page = pinned->alloc(pinned->ctx, bytes, ANNEX_NVME_PAGE),
 			  .there = there,
 			  .there_addr = addr};
 	int got;
 
 	if (!p.page)
-		return annex_fail(-ENOMEM, "%s: out of %s memory", ctx->memory->name, pinned->name);
+		return annex_fail(-ENOMEM, "%s: out of %s memory", memory->name, pinned->name);
 	p.other = p.page + ANNEX_BLOCK_MAX;
-	got = annex_dev_map(ctx->dev, p.page, bytes, &p.addr);
+	got = annex_dev_map(d->dev, p.page, bytes, &p.addr);
 	if (!got) {
 		got = arrives(&p);
 		if (got > 0)
@@ -123,5 +124,5 @@ int gpu_prove(struct annex_gpu_context *ctx, void *there, uint64_t addr)
 		return got;
 	return got ? 0
 		   : annex_fail(-EIO, "%s: data that it moves to and from %s memory is lost",
-				annex_dev_uri(ctx->dev), ctx->memory->device->name);
+				annex_dev_uri(d->dev), memory->device->name);
 }

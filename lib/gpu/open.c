@@ -39,8 +39,8 @@ static int check_serve(const struct annex_uri *uri, const char **more)
 			  uri->scheme, serve);
 }
 
-static int choose_uri(struct annex_gpu_context *ctx, const char *uri,
-		      const struct annex_gpu_opts *opts, char *out, size_t size)
+static int choose_uri(struct gpu_dev *d, const char *uri, const struct annex_gpu_opts *opts,
+		      char *out, size_t size)
 {
 	struct annex_uri *parsed = malloc(sizeof(*parsed));
 	const char *more = "";
@@ -48,9 +48,9 @@ static int choose_uri(struct annex_gpu_context *ctx, const char *uri,
 			 : annex_fail(-ENOMEM, "%.64s: out of memory", uri);
 
 	if (!err) {
-		ctx->proxy = annex_dev_traits(uri) & ANNEX_TRAIT_SERVED;
-		err = ctx->proxy ? check_serve(parsed, &more) : check_place(parsed, "sq", opts);
-		if (!err && !ctx->proxy)
+		d->proxy = annex_dev_traits(uri) & ANNEX_TRAIT_SERVED;
+		err = d->proxy ? check_serve(parsed, &more) : check_place(parsed, "sq", opts);
+		if (!err && !d->proxy)
 			err = check_place(parsed, "cq", opts);
 		snprintf(out, size, "%s%s", uri, more);
 	}
@@ -58,8 +58,7 @@ static int choose_uri(struct annex_gpu_context *ctx, const char *uri,
 	return err;
 }
 
-static int open_dev(struct annex_gpu_context *ctx, const char *uri,
-		    const struct annex_gpu_opts *opts)
+static int open_dev(struct gpu_dev *d, const char *uri, const struct annex_gpu_opts *opts)
 {
 	char served[ANNEX_URI_MAX + sizeof("&serve=busy")];
 	struct annex_dev_opts o = {
@@ -67,7 +66,7 @@ static int open_dev(struct annex_gpu_context *ctx, const char *uri,
 		.depth = opts->depth,
 		.max_transfer = opts->line > ANNEX_NVME_PAGE ? opts->line : ANNEX_NVME_PAGE,
 		.timeout_ms = opts->timeout_ms,
-		.provider = ctx->memory->pinned,
+		.provider = d->ctx->memory->pinned,
 		/* The host's own queue pair lies anywhere, and the GPU's until they are moved. */
 		.sq = opts->gpu_rings ? ANNEX_PLACE_ANY : ANNEX_PLACE_PROVIDER,
 		.cq = opts->gpu_rings ? ANNEX_PLACE_ANY : ANNEX_PLACE_PROVIDER,
@@ -76,93 +75,166 @@ static int open_dev(struct annex_gpu_context *ctx, const char *uri,
 
 	if (opts->queues > UINT16_MAX)
 		return annex_fail(-EINVAL, "%.64s: so many queue pairs no controller has", uri);
-	err = choose_uri(ctx, uri, opts, served, sizeof(served));
+	err = choose_uri(d, uri, opts, served, sizeof(served));
 	if (!err)
-		err = gpu_rings_check(ctx, uri, opts);
-	if (!err)
-		err = annex_dev_open(served, &o, &ctx->dev);
-	if (!err)
-		ctx->timeout_ms = annex_dev_timeout_ms(ctx->dev);
-	return err;
+		err = gpu_rings_check(d, uri, opts);
+	return err ? err : annex_dev_open(served, &o, &d->dev);
 }
 
-/* Fill in the view's description of the data, and its sizes. */
-static int measure(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
+/* The last queue pair of each device is the host's. */
+static int take_queues(struct annex_gpu_context *ctx)
 {
-	const char *uri = annex_dev_uri(ctx->dev);
-	struct annex_gpu_cache *view = &ctx->view;
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < ctx->view.ndevs; i++) {
+		struct gpu_dev *d = &ctx->devs[i];
+		uint32_t n = 0;
+
+		while (annex_dev_qp_at(d->dev, n))
+			d->own = annex_dev_qp_at(d->dev, n++);
+		if (n < 2)
+			return annex_fail(-ENODEV, "%s: it has one queue pair, and two are needed",
+					  annex_dev_uri(d->dev));
+		d->view.first = all;
+		d->view.nqueues = n - 1;
+		all += n - 1;
+	}
+	if (all > UINT16_MAX)
+		return annex_fail(-EINVAL, "%s: %u queue pairs together, at most %u", ctx->name,
+				  all, UINT16_MAX);
+	return 0;
+}
+
+/* What one device has, and whether it takes lines. */
+static int measure_dev(struct gpu_dev *d, const struct annex_gpu_opts *opts)
+{
+	const char *uri = annex_dev_uri(d->dev);
 	struct annex_ns ns;
-	uint64_t bytes;
-	int err = annex_dev_ns(ctx->dev, opts->nsid, &ns);
+	int err = annex_dev_ns(d->dev, opts->nsid, &ns);
 
 	if (err)
 		return err;
 	if (opts->line & (opts->line - 1) || opts->line < ns.block || opts->line > MAX_LINE)
 		return annex_fail(-EINVAL, "%s: a line has 2^n bytes, from %u to %u", uri, ns.block,
 				  MAX_LINE);
-	if (opts->line > annex_dev_max_transfer(ctx->dev))
+	if (opts->line > annex_dev_max_transfer(d->dev))
 		return annex_fail(-EINVAL, "%s: a line of %u bytes is more than one command moves",
 				  uri, opts->line);
-	bytes = ns.blocks * ns.block;
-	if (opts->size > bytes)
-		return annex_fail(-ERANGE, "%s: namespace %u has %llu bytes", uri, ns.nsid,
-				  (ull)bytes);
-	view->size = opts->size ? (opts->size + ns.block - 1) & -(uint64_t)ns.block : bytes;
+	d->blocks = ns.blocks;
+	d->view.block_shift = (uint32_t)__builtin_ctz(ns.block);
+	return 0;
+}
+
+static uint64_t bytes_of(const struct gpu_dev *d)
+{
+	return d->blocks << d->view.block_shift;
+}
+
+/* The size of the data, in whole blocks of all devices. */
+static int set_size(struct annex_gpu_context *ctx, uint64_t size)
+{
+	struct annex_gpu_cache *view = &ctx->view;
+	uint64_t least = bytes_of(ctx->devs), block = 1;
+
+	for (uint32_t i = 0; i < view->ndevs; i++) {
+		const struct gpu_dev *d = &ctx->devs[i];
+
+		if (least > bytes_of(d))
+			least = bytes_of(d);
+		if (block >> d->view.block_shift == 0)
+			block = 1ull << d->view.block_shift;
+	}
+	view->size = annex_stripe_capacity(view->stripes, view->line_shift, least) & -block;
+	if (size > view->size && view->ndevs > 1)
+		return annex_fail(-ERANGE, "%s: they have room for %llu bytes of data", ctx->name,
+				  (ull)view->size);
+	if (size > view->size)
+		return annex_fail(-ERANGE, "%s: namespace %u has %llu bytes", ctx->name, view->nsid,
+				  (ull)view->size);
+	if (size)
+		view->size = (size + block - 1) & -block;
+	return 0;
+}
+
+/* Fill in the view's description of the data, and its sizes. */
+static int measure(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
+{
+	struct annex_gpu_cache *view = &ctx->view;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < view->ndevs; i++)
+		err = measure_dev(&ctx->devs[i], opts);
+	if (err)
+		return err;
+	view->nsid = opts->nsid;
 	view->line_shift = (uint32_t)__builtin_ctz(opts->line);
-	view->block_shift = (uint32_t)__builtin_ctz(ns.block);
+	view->stripes = opts->layout == ANNEX_STRIPE ? view->ndevs : 1;
+	err = set_size(ctx, opts->size);
+	if (err)
+		return err;
 	view->nlines = (view->size + opts->line - 1) >> view->line_shift;
-	view->nsid = ns.nsid;
 	view->timeout_ns = ctx->timeout_ms * ANNEX_NSEC_PER_MSEC;
+	view->patience_ns = (view->ndevs / view->stripes + 1) * view->timeout_ns;
 	view->direct = opts->direct;
 	return 0;
 }
 
-/* The last queue pair is the host's. Return: how many are left. */
-static uint32_t take_own(struct annex_gpu_context *ctx)
+/* The devices as kernels see them. */
+static int put_devs(struct annex_gpu_context *ctx)
 {
-	uint32_t n = 0;
+	struct annex_gpu_cache *view = &ctx->view;
+	int err = 0;
 
-	while (annex_dev_qp_at(ctx->dev, n))
-		ctx->own = annex_dev_qp_at(ctx->dev, n++);
-	return n - 1;
+	view->devs = gpu_alloc(ctx, view->ndevs * sizeof(*view->devs), "devices");
+	if (!view->devs)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < view->ndevs; i++)
+		err = gpu_put(ctx, &view->devs[i], &ctx->devs[i].view, sizeof(*view->devs));
+	return err;
 }
 
 static int build(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
 {
-	uint32_t nqueues;
 	int err = measure(ctx, opts);
 
-	if (err)
-		return err;
-	nqueues = take_own(ctx);
-	if (!nqueues)
-		return annex_fail(-ENODEV, "%s: it has one queue pair, and two are needed",
-				  annex_dev_uri(ctx->dev));
-	err = gpu_slots_open(ctx, opts);
-	if (!err && opts->gpu_rings)
-		err = gpu_rings_open(ctx, nqueues);
 	if (!err)
-		err = gpu_queues_open(ctx, nqueues);
+		err = take_queues(ctx);
+	if (!err)
+		err = gpu_slots_open(ctx, opts);
+	for (uint32_t i = 0; opts->gpu_rings && !err && i < ctx->view.ndevs; i++)
+		err = gpu_rings_open(&ctx->devs[i]);
+	if (!err)
+		err = gpu_queues_open(ctx);
+	if (!err)
+		err = put_devs(ctx);
 	if (err)
 		return err;
 	ctx->there = gpu_alloc(ctx, sizeof(ctx->view), "the context");
 	return ctx->there ? gpu_put(ctx, ctx->there, &ctx->view, sizeof(ctx->view)) : -ENOMEM;
 }
 
-/* The device first: memory that it reads and writes is freed after it, or never (-EBUSY). */
+/* The devices first: memory that they read and write is freed after them, or never (-EBUSY). */
 static void take_down(struct annex_gpu_context *ctx)
 {
 	KEEP_LAST_ERROR(true);
+	struct annex_gpu_cache *view = &ctx->view;
+	int busy = 0;
 
 	fork_forget(&ctx->fork);
-	if (!ctx->fork.child)
-		gpu_unsee_all(ctx);
-	if (annex_dev_close(ctx->dev))
+	for (uint32_t i = 0; i < view->ndevs; i++) {
+		if (!ctx->fork.child)
+			gpu_unsee_all(&ctx->devs[i]);
+		busy |= annex_dev_close(ctx->devs[i].dev);
+	}
+	if (busy)
 		return;
-	gpu_free(ctx, ctx->there, sizeof(ctx->view));
+	gpu_free(ctx, ctx->there, sizeof(*view));
+	gpu_free(ctx, view->devs, view->ndevs * sizeof(*view->devs));
 	gpu_queues_close(ctx);
-	gpu_rings_close(ctx);
+	for (uint32_t i = 0; i < view->ndevs; i++)
+		gpu_rings_close(&ctx->devs[i]);
 	gpu_slots_close(ctx);
+	free(ctx->devs);
 	free(ctx);
 }
 
@@ -177,6 +249,33 @@ static void in_child(struct fork_watch *w)
 		ctx->there->error.code = -ECHILD;
 }
 
+static int open_all(struct annex_gpu_context *ctx, const char *uri,
+		    const struct annex_gpu_opts *opts)
+{
+	int err = 0;
+
+	if (opts->layout != ANNEX_STRIPE && opts->layout != ANNEX_REPLICA)
+		return annex_fail(-EINVAL, "%.64s: unknown layout %d", uri, (int)opts->layout);
+	if (opts->nmore >= UINT16_MAX)
+		return annex_fail(-EINVAL, "%.64s: %u more devices", uri, opts->nmore);
+	ctx->devs = calloc(opts->nmore + 1ull, sizeof(*ctx->devs));
+	if (!ctx->devs)
+		return annex_fail(-ENOMEM, "%.64s: out of memory", uri);
+	for (; !err && ctx->view.ndevs <= opts->nmore; ctx->view.ndevs++) {
+		struct gpu_dev *d = &ctx->devs[ctx->view.ndevs];
+
+		d->ctx = ctx;
+		err = open_dev(d, ctx->view.ndevs ? opts->more[ctx->view.ndevs - 1] : uri, opts);
+		if (!err && annex_dev_timeout_ms(d->dev) > ctx->timeout_ms)
+			ctx->timeout_ms = annex_dev_timeout_ms(d->dev);
+	}
+	if (err)
+		return err;
+	snprintf(ctx->name, sizeof(ctx->name), opts->nmore ? "%s and %u more" : "%s",
+		 annex_dev_uri(ctx->devs->dev), opts->nmore);
+	return build(ctx, opts);
+}
+
 int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
 		   const struct annex_gpu_memory *memory, struct annex_gpu_context **out)
 {
@@ -189,9 +288,7 @@ int annex_gpu_open(const char *uri, const struct annex_gpu_opts *opts,
 	ctx->memory = memory;
 	o.line = o.line ? o.line : DEFAULT_LINE;
 	o.nsid = o.nsid ? o.nsid : 1;
-	err = open_dev(ctx, uri, &o);
-	if (!err)
-		err = build(ctx, &o);
+	err = open_all(ctx, uri, &o);
 	if (err) {
 		take_down(ctx);
 		return err;
@@ -226,7 +323,12 @@ uint64_t annex_gpu_size(const struct annex_gpu_context *ctx)
 
 struct annex_dev *annex_gpu_dev(struct annex_gpu_context *ctx)
 {
-	return ctx->dev;
+	return ctx->devs->dev;
+}
+
+struct annex_dev *annex_gpu_dev_at(struct annex_gpu_context *ctx, uint32_t i)
+{
+	return i < ctx->view.ndevs ? ctx->devs[i].dev : NULL;
 }
 
 int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ctx, uint64_t base,
@@ -235,7 +337,7 @@ int annex_gpu_array_init(struct annex_gpu_array *a, struct annex_gpu_context *ct
 	const struct annex_gpu_cache *view = &ctx->view;
 
 	if (ctx->fork.child)
-		return fork_refuse(annex_dev_uri(ctx->dev));
+		return fork_refuse(ctx->name);
 	if (!elem || elem & (elem - 1) || elem > annex_gpu_line(ctx))
 		return annex_fail(-EINVAL, "array: an element of %u bytes does not divide the line",
 				  elem);

@@ -30,14 +30,14 @@ static size_t slots_bytes(const struct annex_qp *qp)
 	return qp->depth * sizeof(uint32_t);
 }
 
-static int see_doorbell(struct annex_gpu_context *ctx, const struct annex_doorbell *bell,
+static int see_doorbell(struct gpu_dev *d, const struct annex_doorbell *bell,
 			struct annex_doorbell *out)
 {
-	int err = gpu_see(ctx, bell->reg, !ctx->proxy, &out->reg);
+	int err = gpu_see(d, bell->reg, &out->reg);
 
 	if (!err)
-		err = gpu_see(ctx, bell->shadow, !ctx->proxy, &out->shadow);
-	return err ? err : gpu_see(ctx, bell->event, !ctx->proxy, &out->event);
+		err = gpu_see(d, bell->shadow, &out->shadow);
+	return err ? err : gpu_see(d, bell->event, &out->event);
 }
 
 /* One line for each identifier, so that what a lost command may still move is set aside with it. */
@@ -50,7 +50,7 @@ static int open_staging(struct annex_gpu_context *ctx, struct gpu_queue *q)
 	if (!q->staging)
 		return annex_fail(-ENOMEM, "%s: no %zu bytes of %s memory for data on its way",
 				  ctx->memory->name, q->staged, pinned->name);
-	return annex_dev_map(ctx->dev, q->staging, q->staged, &q->staging_addr);
+	return annex_dev_map(q->dev->dev, q->staging, q->staged, &q->staging_addr);
 }
 
 static int open_one(struct annex_gpu_context *ctx, struct gpu_queue *q)
@@ -62,19 +62,20 @@ static int open_one(struct annex_gpu_context *ctx, struct gpu_queue *q)
 	q->copy = gpu_alloc(ctx, q->bytes, "a queue pair");
 	if (!q->copy)
 		return -ENOMEM;
-	err = see_doorbell(ctx, &q->host->sq_doorbell, &q->sq);
+	err = see_doorbell(q->dev, &q->host->sq_doorbell, &q->sq);
 	if (!err)
-		err = see_doorbell(ctx, &q->host->cq_doorbell, &q->cq);
+		err = see_doorbell(q->dev, &q->host->cq_doorbell, &q->cq);
 	return err || ctx->view.direct ? err : open_staging(ctx, q);
 }
 
-/* Device addresses that GPU threads name end there. */
-static uint64_t end_of_memory(const struct annex_gpu_context *ctx)
+/* Addresses of the device that GPU threads name end there. */
+static uint64_t end_of_memory(const struct gpu_dev *d)
 {
-	uint64_t end = ctx->view.direct ? ctx->view.mem_addr + ctx->slot_bytes : 0;
+	const struct annex_gpu_context *ctx = d->ctx;
+	uint64_t end = ctx->view.direct ? d->view.mem_addr + ctx->slot_bytes : 0;
 
-	for (uint32_t i = 0; i < ctx->view.nqueues; i++) {
-		const struct gpu_queue *q = &ctx->queues[i];
+	for (uint32_t i = 0; i < d->view.nqueues; i++) {
+		const struct gpu_queue *q = &ctx->queues[d->view.first + i];
 		uint64_t lists = (uint64_t)q->host->depth * q->host->limits.list_bytes;
 
 		if (end < q->host->lists_addr + lists)
@@ -89,53 +90,68 @@ static uint64_t end_of_memory(const struct annex_gpu_context *ctx)
  * Where controller and library number pages differently, GPU threads look in a table of their own:
  * of all that the library has room for, the part that they need.
  */
-static int open_table(struct annex_gpu_context *ctx)
+static int open_table(struct gpu_dev *d)
 {
-	if (!ctx->own->limits.pages)
+	if (!d->own->limits.pages)
 		return 0;
-	ctx->table_bytes = gpu_whole_pages(end_of_memory(ctx)) / ANNEX_NVME_PAGE * sizeof(uint64_t);
-	ctx->table = gpu_alloc(ctx, ctx->table_bytes, "device addresses");
-	return ctx->table ? 0 : -ENOMEM;
+	d->table_bytes = gpu_whole_pages(end_of_memory(d)) / ANNEX_NVME_PAGE * sizeof(uint64_t);
+	d->table = gpu_alloc(d->ctx, d->table_bytes, "device addresses");
+	return d->table ? 0 : -ENOMEM;
 }
 
-int gpu_queues_open(struct annex_gpu_context *ctx, uint32_t nqueues)
+/* The queue pairs of one device, and their rows of the context's @table. */
+static int open_dev(struct annex_gpu_context *ctx, uint32_t dev, struct annex_gpu_queue *table)
 {
-	struct annex_gpu_queue *table;
-	int err = 0;
+	struct gpu_dev *d = &ctx->devs[dev];
 
-	ctx->queues = calloc(nqueues, sizeof(*ctx->queues));
-	table = calloc(nqueues, sizeof(*table));
-	if (!ctx->queues || !table) {
-		free(table);
-		return annex_fail(-ENOMEM, "%s: out of memory", ctx->memory->name);
-	}
-	ctx->view.queues = gpu_alloc(ctx, nqueues * sizeof(*table), "queue pairs");
-	if (!ctx->view.queues)
-		err = -ENOMEM;
-	for (uint32_t i = 0; !err && i < nqueues; i++) {
-		struct gpu_queue *q = &ctx->queues[i];
+	for (uint32_t i = 0; i < d->view.nqueues; i++) {
+		struct gpu_queue *q = &ctx->queues[d->view.first + i];
+		int err;
 
-		q->host = annex_dev_qp_at(ctx->dev, i);
+		q->dev = d;
+		q->host = annex_dev_qp_at(d->dev, i);
 		ctx->view.nqueues++;
 		err = open_one(ctx, q);
 		if (err)
-			break;
-		table[i] = (struct annex_gpu_queue){
+			return err;
+		table[d->view.first + i] = (struct annex_gpu_queue){
 			.qp = (struct annex_qp *)(void *)q->copy,
 			.slots = (uint32_t *)(void *)(q->copy + q->words),
 			.staging = q->staging,
 			.staging_addr = q->staging_addr,
+			.dev = dev,
 		};
 	}
-	if (!err)
-		err = gpu_put(ctx, ctx->view.queues, table, nqueues * sizeof(*table));
+	return open_table(d);
+}
+
+static int open_all(struct annex_gpu_context *ctx, uint32_t nqueues, struct annex_gpu_queue *table)
+{
+	int err = 0;
+
+	ctx->view.queues = gpu_alloc(ctx, nqueues * sizeof(*table), "queue pairs");
+	if (!ctx->view.queues)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < ctx->view.ndevs; i++)
+		err = open_dev(ctx, i, table);
+	return err ? err : gpu_put(ctx, ctx->view.queues, table, nqueues * sizeof(*table));
+}
+
+int gpu_queues_open(struct annex_gpu_context *ctx)
+{
+	const struct gpu_dev *last = &ctx->devs[ctx->view.ndevs - 1];
+	uint32_t nqueues = last->view.first + last->view.nqueues;
+	struct annex_gpu_queue *table = calloc(nqueues, sizeof(*table));
+	int err;
+
+	ctx->queues = calloc(nqueues, sizeof(*ctx->queues));
+	err = ctx->queues && table ? open_all(ctx, nqueues, table)
+				   : annex_fail(-ENOMEM, "%s: out of memory", ctx->memory->name);
 	free(table);
-	if (!err)
-		err = open_table(ctx);
 	return err ? err : gpu_queues_put(ctx);
 }
 
-/* After the device was closed, which reads and writes all of this. */
+/* After the devices were closed, which read and write all of this. */
 void gpu_queues_close(struct annex_gpu_context *ctx)
 {
 	const struct annex_provider *pinned = ctx->memory->pinned;
@@ -147,8 +163,9 @@ void gpu_queues_close(struct annex_gpu_context *ctx)
 			pinned->free(pinned->ctx, q->staging, q->staged);
 		gpu_free(ctx, q->copy, q->bytes);
 	}
+	for (uint32_t i = 0; i < ctx->view.ndevs; i++)
+		gpu_free(ctx, ctx->devs[i].table, ctx->devs[i].table_bytes);
 	gpu_free(ctx, ctx->view.queues, ctx->view.nqueues * sizeof(*ctx->view.queues));
-	gpu_free(ctx, ctx->table, ctx->table_bytes);
 	free(ctx->queues);
 }
 
@@ -169,8 +186,8 @@ static int put_one(struct annex_gpu_context *ctx, const struct gpu_queue *q)
 	qp->sq_seq = (uint64_t *)(void *)there;
 	qp->cq_seq = (uint64_t *)(void *)(there + turns);
 	qp->reqs = (struct annex_req *)(void *)(there + 2 * turns);
-	qp->limits.pages = ctx->table;
-	qp->limits.npages = ctx->table_bytes / sizeof(uint64_t);
+	qp->limits.pages = q->dev->table;
+	qp->limits.npages = q->dev->table_bytes / sizeof(uint64_t);
 	qp->host = (struct annex_qp_host){0}; /* which a GPU cannot call */
 	memcpy(words, q->host->sq_seq, turns);
 	memcpy(words + turns, q->host->cq_seq, turns);
@@ -184,8 +201,12 @@ int gpu_queues_put(struct annex_gpu_context *ctx)
 {
 	int err = 0;
 
-	if (ctx->table)
-		err = gpu_put(ctx, ctx->table, ctx->own->limits.pages, ctx->table_bytes);
+	for (uint32_t i = 0; !err && i < ctx->view.ndevs; i++) {
+		const struct gpu_dev *d = &ctx->devs[i];
+
+		if (d->table)
+			err = gpu_put(ctx, d->table, d->own->limits.pages, d->table_bytes);
+	}
 	for (uint32_t i = 0; !err && i < ctx->view.nqueues; i++)
 		err = put_one(ctx, &ctx->queues[i]);
 	return err;

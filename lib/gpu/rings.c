@@ -23,20 +23,21 @@
 #include "context.h"
 #include "core/log.h"
 
-int gpu_rings_check(const struct annex_gpu_context *ctx, const char *uri,
-		    const struct annex_gpu_opts *opts)
+int gpu_rings_check(const struct gpu_dev *d, const char *uri, const struct annex_gpu_opts *opts)
 {
+	const struct annex_provider *device = d->ctx->memory->device;
+
 	if (!opts->gpu_rings)
 		return 0;
-	if (ctx->proxy)
+	if (d->proxy)
 		return annex_fail(-EOPNOTSUPP,
 				  "%.64s: threads of this process serve it, and do not reach rings "
 				  "in GPU memory",
 				  uri);
-	if (!ctx->memory->device->dmabuf)
+	if (!device->dmabuf)
 		return annex_fail(-EOPNOTSUPP,
 				  "%.64s: no dma-bufs of %s memory, to reach rings in it", uri,
-				  ctx->memory->device->name);
+				  device->name);
 	if (!opts->direct)
 		return annex_fail(-EINVAL,
 				  "%.64s: with rings in GPU memory data must go there too: direct",
@@ -52,52 +53,52 @@ static int zero(void *ctx, void *ptr, size_t bytes)
 }
 
 /* One piece for all, and the submission queues first in it. */
-static int map_all(struct annex_gpu_context *ctx, uint64_t *addr)
+static int map_all(struct gpu_dev *d, uint64_t *addr)
 {
-	const struct annex_provider *device = ctx->memory->device;
+	const struct annex_provider *device = d->ctx->memory->device;
 	uint64_t offset;
 	int fd, err;
 
-	ctx->rings = gpu_alloc(ctx, ctx->ring_bytes, "rings");
-	if (!ctx->rings)
+	d->rings = gpu_alloc(d->ctx, d->ring_bytes, "rings");
+	if (!d->rings)
 		return -ENOMEM;
-	fd = device->dmabuf(device->ctx, ctx->rings, &offset);
+	fd = device->dmabuf(device->ctx, d->rings, &offset);
 	if (fd < 0)
 		return fd;
-	err = annex_dev_map_dmabuf(ctx->dev, fd, offset, NULL, ctx->ring_bytes, addr);
-	return err ? err : gpu_prove(ctx, ctx->rings, *addr);
+	err = annex_dev_map_dmabuf(d->dev, fd, offset, NULL, d->ring_bytes, addr);
+	return err ? err : gpu_prove(d, d->rings, *addr);
 }
 
-int gpu_rings_open(struct annex_gpu_context *ctx, uint32_t nqueues)
+int gpu_rings_open(struct gpu_dev *d)
 {
-	uint32_t depth = annex_dev_qp_at(ctx->dev, 0)->depth;
+	uint32_t depth = annex_dev_qp_at(d->dev, 0)->depth, nqueues = d->view.nqueues;
 	size_t sq = gpu_whole_pages(depth * sizeof(struct annex_sqe));
 	size_t cq = gpu_whole_pages(depth * sizeof(struct annex_cqe));
 	uint64_t addr = 0;
 	int err;
 
-	ctx->ring_bytes = nqueues * (sq + cq);
-	if (ctx->ring_bytes < ANNEX_BLOCK_MAX)
-		ctx->ring_bytes = ANNEX_BLOCK_MAX; /* gpu_prove() moves a block to it */
-	err = map_all(ctx, &addr);
+	d->ring_bytes = nqueues * (sq + cq);
+	if (d->ring_bytes < ANNEX_BLOCK_MAX)
+		d->ring_bytes = ANNEX_BLOCK_MAX; /* gpu_prove() moves a block to it */
+	err = map_all(d, &addr);
 	for (uint32_t i = 0; !err && i < nqueues; i++) {
 		size_t sq_at = i * sq, cq_at = nqueues * sq + i * cq;
 		struct annex_rings rings = {
-			.sq = ctx->rings + sq_at,
-			.cq = ctx->rings + cq_at,
+			.sq = d->rings + sq_at,
+			.cq = d->rings + cq_at,
 			.sq_addr = addr + sq_at,
 			.cq_addr = addr + cq_at,
 			.zero = zero,
-			.ctx = ctx,
+			.ctx = d->ctx,
 		};
 
-		err = annex_dev_move_rings(ctx->dev, i, &rings);
+		err = annex_dev_move_rings(d->dev, i, &rings);
 	}
 	return err;
 }
 
 /* After the device was closed, which reads and writes them. */
-void gpu_rings_close(struct annex_gpu_context *ctx)
+void gpu_rings_close(struct gpu_dev *d)
 {
-	gpu_free(ctx, ctx->rings, ctx->ring_bytes);
+	gpu_free(d->ctx, d->rings, d->ring_bytes);
 }

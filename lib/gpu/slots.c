@@ -24,44 +24,49 @@ static size_t moves_bytes(const struct annex_gpu_cache *view)
 }
 
 /* Have the device reach the slots themselves, and see whether it does. */
-static int map_slots(struct annex_gpu_context *ctx)
+static int map_slots(struct gpu_dev *d)
 {
+	const struct annex_gpu_context *ctx = d->ctx;
 	const struct annex_provider *device = ctx->memory->device;
 	char *mem = ctx->view.mem;
 	uint64_t offset;
 	int fd, err;
 
-	if (ctx->proxy) {
-		err = annex_dev_map_far(ctx->dev, (uintptr_t)mem, ctx->slot_bytes,
-					ctx->memory->copier, &ctx->view.mem_addr);
+	if (d->proxy) {
+		err = annex_dev_map_far(d->dev, (uintptr_t)mem, ctx->slot_bytes,
+					ctx->memory->copier, &d->view.mem_addr);
 	} else {
 		fd = device->dmabuf(device->ctx, mem, &offset);
 		err = fd < 0 ? fd
-			     : annex_dev_map_dmabuf(ctx->dev, fd, offset, NULL, ctx->slot_bytes,
-						    &ctx->view.mem_addr);
+			     : annex_dev_map_dmabuf(d->dev, fd, offset, NULL, ctx->slot_bytes,
+						    &d->view.mem_addr);
 	}
-	return err ? err : gpu_prove(ctx, mem, ctx->view.mem_addr);
+	return err ? err : gpu_prove(d, mem, d->view.mem_addr);
 }
 
-static int check_direct(const struct annex_gpu_context *ctx)
+static int check_direct(const struct gpu_dev *d)
 {
-	if (ctx->proxy ? ctx->memory->copier != NULL : ctx->memory->device->dmabuf != NULL)
+	const struct annex_gpu_memory *memory = d->ctx->memory;
+
+	if (d->proxy ? memory->copier != NULL : memory->device->dmabuf != NULL)
 		return 0;
 	return annex_fail(-EOPNOTSUPP, "%s: there is no direct way to %s memory",
-			  annex_dev_uri(ctx->dev), ctx->memory->device->name);
+			  annex_dev_uri(d->dev), memory->device->name);
 }
 
 int gpu_slots_open(struct annex_gpu_context *ctx, const struct annex_gpu_opts *opts)
 {
 	struct annex_gpu_cache *view = &ctx->view;
 	uint64_t nslots = opts->bytes >> view->line_shift;
-	int err = opts->direct ? check_direct(ctx) : 0;
+	int err = 0;
 
+	for (uint32_t i = 0; opts->direct && !err && i < view->ndevs; i++)
+		err = check_direct(&ctx->devs[i]);
 	if (err)
 		return err;
 	if (nslots < 2 || nslots >> ANNEX_LINE_SLOT_BITS)
-		return annex_fail(-EINVAL, "%s: a cache has 2 to 2^%d lines",
-				  annex_dev_uri(ctx->dev), ANNEX_LINE_SLOT_BITS);
+		return annex_fail(-EINVAL, "%s: a cache has 2 to 2^%d lines", ctx->name,
+				  ANNEX_LINE_SLOT_BITS);
 	view->nslots = (uint32_t)nslots;
 	ctx->slot_bytes = gpu_whole_pages(nslots << view->line_shift);
 	view->dir = gpu_alloc(ctx, dir_bytes(view), "the words of lines");
@@ -72,7 +77,9 @@ int gpu_slots_open(struct annex_gpu_context *ctx, const struct annex_gpu_opts *o
 		return -ENOMEM;
 	/* ANNEX_SLOT_FREE is all ones. */
 	err = ctx->memory->fill(ctx->memory->ctx, view->owner, 0xff, owner_bytes(view));
-	return err || !opts->direct ? err : map_slots(ctx);
+	for (uint32_t i = 0; opts->direct && !err && i < view->ndevs; i++)
+		err = map_slots(&ctx->devs[i]);
+	return err;
 }
 
 void gpu_slots_close(struct annex_gpu_context *ctx)

@@ -34,6 +34,12 @@ MIXED(long_lines, .elem = 4, .line = 16384, .slots = 24, .queues = 1)
 /* More lanes than slots and than commands. */
 MIXED(few_slots, .elem = 8, .line = 4096, .slots = 12, .queues = 1, .depth = 4)
 MIXED(direct, .elem = 8, .line = 4096, .slots = 64, .queues = 2, .direct = true)
+MIXED(two_striped, .elem = 8, .line = 4096, .slots = 64, .queues = 2, .more = 1)
+MIXED(three_striped, .elem = 8, .line = 512, .slots = 64, .queues = 1, .depth = 2, .more = 2)
+MIXED(two_replicas, .elem = 8, .line = 4096, .slots = 64, .queues = 2, .more = 1,
+      .layout = ANNEX_REPLICA)
+MIXED(three_replicas, .elem = 4, .line = 4096, .slots = 64, .queues = 1, .depth = 2, .more = 2,
+      .layout = ANNEX_REPLICA, .direct = true)
 
 static int tickets(struct runner *r)
 {
@@ -88,6 +94,10 @@ const struct gpu_test array_tests[] = {
 	{"mixed, lines of 16 KiB", long_lines},
 	{"mixed, fewer slots than lanes", few_slots},
 	{"mixed, straight to GPU memory", direct},
+	{"mixed, striped over two devices", two_striped},
+	{"mixed, striped over three devices", three_striped},
+	{"mixed, on two replicas", two_replicas},
+	{"mixed, on three replicas", three_replicas},
 	{"tickets, begun early", tickets},
 	{"elements out of bounds", out_of_bounds},
 	{NULL, NULL},

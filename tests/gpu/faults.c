@@ -59,7 +59,14 @@ static int reads_fail(struct runner *r, const struct rig_opts *opts, const char 
 	return rig_close(&g, err);
 }
 
+static const struct rig_opts striped = {
+	.elem = 8, .line = 4096, .slots = 64, .queues = 2, .more = 2};
+static const struct rig_opts replicas = {
+	.elem = 8, .line = 4096, .slots = 64, .queues = 2, .more = 1, .layout = ANNEX_REPLICA};
+
 GPU_TEST(read_error, reads_fail(r, &some, "error,op=read,after=20", -EIO))
+GPU_TEST(stripe_error, reads_fail(r, &striped, "error,op=read,after=20", -EIO))
+GPU_TEST(replica_error, reads_fail(r, &replicas, "error,op=read,after=20", -EIO))
 GPU_TEST(read_lost, reads_fail(r, &hasty, "lose,op=read,after=20", -ETIMEDOUT))
 
 /* Under a fault that only takes time, or order, nothing fails. */
@@ -86,9 +93,8 @@ GPU_TEST(read_late, reads_pass(r, "delay,op=read,us=20000,after=10,count=5"))
 GPU_TEST(out_of_order, reads_pass(r, "reorder,op=read,after=10,count=4"))
 
 /* Dirty lines survive a failed write and are written later. */
-static int write_error(struct runner *r)
+static int writes_fail(struct runner *r, struct rig_opts all)
 {
-	struct rig_opts all = some;
 	struct rig g;
 	int err;
 
@@ -108,6 +114,9 @@ static int write_error(struct runner *r)
 		err = rig_flush(&g);
 	return rig_close(&g, err);
 }
+
+GPU_TEST(write_error, writes_fail(r, some))
+GPU_TEST(replica_write_error, writes_fail(r, replicas))
 
 /* A device that is gone: kernels say so, and the host's calls do. */
 static int removed(struct runner *r)
@@ -138,10 +147,13 @@ static int removed(struct runner *r)
 
 const struct gpu_test fault_tests[] = {
 	{"a read that fails", read_error},
+	{"a read that fails on one of three devices", stripe_error},
+	{"a read that fails on one of two replicas", replica_error},
 	{"a command that is lost", read_lost},
 	{"commands that are late", read_late},
 	{"completions out of order", out_of_order},
 	{"a write that fails", write_error},
+	{"a write that fails on the second replica", replica_write_error},
 	{"a device that goes away", removed},
 	{NULL, NULL},
 };

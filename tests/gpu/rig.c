@@ -11,6 +11,7 @@
 #define FEW 32u        /* slots */
 #define AT_ONCE 65536u /* threads */
 #define ADDED 13u      /* elements that additions meet in */
+#define MORE 3u        /* devices beyond the first, at most */
 
 static uint64_t count_of(const struct rig *g)
 {
@@ -32,6 +33,8 @@ static void ref_set(struct rig *g, uint64_t i, uint64_t value)
 
 static int open_context(struct rig *g, const struct rig_opts *o)
 {
+	char uri[256];
+	const char *const more[MORE] = {uri, uri, uri};
 	struct annex_gpu_opts opts = {
 		.bytes = (uint64_t)o->slots * o->line,
 		.line = o->line,
@@ -41,8 +44,10 @@ static int open_context(struct rig *g, const struct rig_opts *o)
 		.direct = o->direct,
 		.gpu_rings = o->gpu_rings,
 		.size = RIG_BYTES,
+		.more = more,
+		.nmore = o->more,
+		.layout = o->layout,
 	};
-	char uri[256];
 	int err;
 
 	snprintf(uri, sizeof(uri), "mem:%" PRIu64 "%s%s", (uint64_t)RIG_BYTES,
@@ -61,6 +66,7 @@ int rig_open(struct rig *g, struct runner *r, const struct rig_opts *o)
 	g->random = tests_seed();
 	g->room = RIG_BYTES / o->elem;
 	g->slots = o->slots;
+	g->more = o->more;
 	g->ref = malloc(RIG_BYTES);
 	g->ops = calloc(g->room, sizeof(*g->ops));
 	g->there = runner_alloc(r, g->room * sizeof(*g->ops), "operations");
@@ -100,7 +106,7 @@ int rig_inject(struct rig *g, const char *text)
 	int err = annex_fault_parse(text, &fault);
 
 	if (!err)
-		err = annex_dev_inject(annex_gpu_dev(g->ctx), &fault);
+		err = annex_dev_inject(annex_gpu_dev_at(g->ctx, g->more), &fault);
 	return err ? err_lib(err, "cannot inject %s", text) : 0;
 }
 

@@ -20,12 +20,16 @@
  * @gpu_rings: rings lie in GPU memory
  * @fault: of the device from the start, or NULL
  * @drive: URI of the device, of which RIG_BYTES are used; NULL: mem:
+ * @more: further mem: devices
+ * @layout: of lines on several devices
  */
 struct rig_opts {
 	uint32_t elem, line, slots, queues, depth, timeout_ms;
 	bool direct, gpu_rings;
 	const char *fault;
 	const char *drive;
+	uint32_t more;
+	enum annex_layout layout;
 };
 
 #define RIG_BYTES (1ull << 20) /* of data */
@@ -37,6 +41,7 @@ struct rig {
 	char *ref; /* what the array should hold */
 	struct test_op *ops, *there;
 	uint64_t n, room; /* operations, and how many fit */
+	uint32_t more;
 	uint64_t random;
 	uint32_t slots;
 };
@@ -45,7 +50,7 @@ struct rig {
 int rig_open(struct rig *g, struct runner *r, const struct rig_opts *opts);
 int rig_close(struct rig *g, int err);
 
-/* Have the device do something wrong from now on (struct annex_fault). */
+/* Have the last device do something wrong from now on (struct annex_fault). */
 int rig_inject(struct rig *g, const char *fault);
 
 /* Random operations, as many as the runner takes well; such that the result is only one. */

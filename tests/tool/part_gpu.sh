@@ -16,7 +16,8 @@ refused "a GPU of no number" "--gpu" "$annex" bench cuda --gpu x
 refused "threads of the host, search" "leave it out with --gpu" \
 	"$annex" graph bfs k.csr --gpu --threads 2
 refused "another access" "leave out --access" "$annex" graph bfs k.csr --gpu --access mmap
-refused "two devices" "one device" "$annex" graph bfs k.csr --gpu --device mem:4M --device mem:4M
+refused "a device that is empty beside one that is not" "do not mix them" "$annex" graph bfs k.csr \
+	--gpu --device mem:4M --device file:k.csr
 refused "a cache elsewhere" "leave out --cache-in" "$annex" graph bfs k.csr --gpu \
 	--cache-in shm:none?size=1M
 refused "threads of the host, sums" "leave them out with --gpu" \
@@ -27,6 +28,11 @@ if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then
 	claim "search by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M --verify
 	claim "search of a mem: device by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M \
 		--device mem:4M --verify
+	for layout in stripe replica; do
+		claim "search of three devices by a GPU, $layout" "$annex" graph bfs k.csr --gpu \
+			--cache 1M --device mem:4M --device mem:4M --device mem:4M \
+			--layout $layout --verify
+	done
 	claim "numbers for a GPU" "$annex" vadd gen ga.f64 --size 1M
 	claim "numbers to add" "$annex" vadd gen gb.f64 --size 1M --seed 2
 	claim "sums by a GPU" "$annex" vadd ga.f64 gb.f64 -o gc.f64 --gpu --cache 768K --verify

@@ -309,12 +309,26 @@ int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size
 	return err;
 }
 
+int storage_check_image(const struct storage_opts *o, bool *empty)
+{
+	unsigned int mems = 0;
+	int err = same_apart(o->uris, o->nuris);
+
+	for (unsigned int i = 0; i < o->nuris; i++)
+		mems += in_memory(o->uris[i]);
+	*empty = mems;
+	if (!err && mems && mems != o->nuris)
+		err = err_set(-EINVAL, "mem: devices are filled from the file, others hold it "
+				       "already: do not mix them");
+	return err;
+}
+
 int storage_open_image(struct storage *s, const struct storage_opts *o, const char *path, int fd,
 		       uint64_t size)
 {
 	char self[ANNEX_URI_MAX];
 	const char *const own[] = {self};
-	unsigned int mems = 0;
+	bool empty;
 	int err;
 
 	if (!o->nuris) {
@@ -325,19 +339,13 @@ int storage_open_image(struct storage *s, const struct storage_opts *o, const ch
 			annex_cache_get_stats(s->cache, &s->base);
 		return err;
 	}
-	for (unsigned int i = 0; i < o->nuris; i++)
-		mems += in_memory(o->uris[i]);
-	err = same_apart(o->uris, o->nuris);
+	err = storage_check_image(o, &empty);
+	if (!err)
+		err = storage_open(s, o, o->uris, o->nuris, size, o->cache);
 	if (err)
 		return err;
-	if (mems && mems != o->nuris)
-		return err_set(-EINVAL, "mem: devices are filled from the file, others hold it "
-					"already: do not mix them");
-	err = storage_open(s, o, o->uris, o->nuris, size, o->cache);
-	if (err)
-		return err;
-	err = mems ? storage_fill(s, path, fd, size) : storage_claim_read(s);
-	if (!err && !mems)
+	err = empty ? storage_fill(s, path, fd, size) : storage_claim_read(s);
+	if (!err && !empty)
 		err = check_image(s, path, fd, size);
 	/* A new cache: lines read so far must not count as hits later. */
 	if (!err)

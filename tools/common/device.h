@@ -79,6 +79,12 @@ int storage_claim_read(struct storage *s);
 int storage_renew(struct storage *s, const struct storage_opts *o, uint64_t size, uint64_t bytes);
 
 /*
+ * storage_check_image() - Whether the devices of the options can hold an image together; *@empty:
+ * they are mem: devices, which are filled from the file. 0, or -EINVAL with the line set.
+ */
+int storage_check_image(const struct storage_opts *o, bool *empty);
+
+/*
  * storage_open_image() - Storage that holds an image of the file @path, open as @fd, @size bytes:
  * the devices of the options, or else the file itself. mem: devices are filled from the file, the
  * others are compared with it in places. The cache is empty afterwards.

@@ -51,11 +51,10 @@ int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kerne
 	if (!e.code)
 		return 0;
 	if (e.line == UINT64_MAX)
-		return err_set(e.code, "%s: a kernel failed: %s", annex_dev_uri(annex_gpu_dev(ctx)),
+		return err_set(e.code, "%s: a kernel failed: %s", annex_gpu_name(ctx, e.dev),
 			       strerror(-e.code));
 	return err_set(e.code, "%s: a kernel failed at byte %" PRIu64 ": %s",
-		       annex_dev_uri(annex_gpu_dev(ctx)), e.line * annex_gpu_line(ctx),
-		       strerror(-e.code));
+		       annex_gpu_name(ctx, e.dev), e.line * annex_gpu_line(ctx), strerror(-e.code));
 }
 
 void *runner_alloc(struct runner *r, uint64_t bytes, const char *what)

@@ -13,16 +13,17 @@
 
 int gpu_check(const struct run *run)
 {
+	bool empty;
+
 	if (run->edges.access != EDGES_ARRAY || run->edges.cold)
 		return err_set(-EINVAL, "--gpu reads the edges through an array: leave out "
 					"--access and --cold");
 	if (run->store.threads_named)
 		return err_set(-EINVAL, "--threads applies to the host only: leave it out with "
 					"--gpu");
-	if (run->store.cache_in || run->store.layout)
-		return err_set(-EINVAL, "--gpu has its cache in GPU memory, over one device: "
-					"leave out --cache-in and --layout");
-	return run->store.nuris > 1 ? err_set(-EINVAL, "--gpu takes one device") : 0;
+	if (run->store.cache_in)
+		return err_set(-EINVAL, "--gpu has its cache in GPU memory: leave out --cache-in");
+	return storage_check_image(&run->store, &empty);
 }
 
 /* An image of the graph file on a mem: device, which is empty when it is opened. */
@@ -41,7 +42,7 @@ static int fill(struct run *run, struct runner *r, struct annex_gpu_context *ctx
 			break;
 		}
 		err = annex_gpu_array_init(&words, ctx, at, 8, (n + 7) / 8);
-		err = err ? err_lib(err, "the device is smaller than %s", run->file)
+		err = err ? err_lib(err, "the devices are smaller than %s", run->file)
 			  : runner_upload(r, ctx, &words, buf, (n + 7) / 8 * 8);
 	}
 	mem_free(buf, PIECE, 1);
@@ -99,15 +100,20 @@ static int search(struct run *run, struct runner *r, struct annex_gpu_context *c
 	return 0;
 }
 
-static int keep_writers_out(struct annex_gpu_context *ctx, const char *uri)
+static int keep_writers_out(struct annex_gpu_context *ctx)
 {
-	struct annex_dev *dev = annex_gpu_dev(ctx);
-	struct annex_ns ns;
-	int err = annex_dev_ns(dev, 1, &ns);
+	struct annex_dev *dev;
 
-	if (!err)
-		err = annex_dev_claim_shared(dev, 1, 0, ns.blocks);
-	return err ? err_lib(err, "cannot read %s", uri) : 0;
+	for (uint32_t i = 0; (dev = annex_gpu_dev_at(ctx, i)); i++) {
+		struct annex_ns ns;
+		int err = annex_dev_ns(dev, 1, &ns);
+
+		if (!err)
+			err = annex_dev_claim_shared(dev, 1, 0, ns.blocks);
+		if (err)
+			return err_lib(err, "cannot read %s", annex_dev_uri(dev));
+	}
+	return 0;
 }
 
 static int search_on(struct run *run, struct runner *r, struct out *out)
@@ -118,6 +124,9 @@ static int search_on(struct run *run, struct runner *r, struct out *out)
 		.queues = run->store.queues,
 		.depth = run->store.depth,
 		.size = run->g.size,
+		.more = run->store.uris + 1,
+		.nmore = run->store.nuris ? run->store.nuris - 1 : 0,
+		.layout = run->store.layout ? ANNEX_REPLICA : ANNEX_STRIPE,
 	};
 	char self[ANNEX_URI_MAX];
 	const char *uri = run->store.nuris ? run->store.uris[0] : self;
@@ -129,7 +138,8 @@ static int search_on(struct run *run, struct runner *r, struct out *out)
 	err = annex_gpu_open(uri, &opts, r->memory, &ctx);
 	if (err)
 		return err_lib(err, "cannot open device %s for a GPU", uri);
-	err = keep_writers_out(ctx, uri);
+	err = keep_writers_out(ctx);
+	/* Then all are, by gpu_check(). */
 	if (!err && annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
 		err = fill(run, r, ctx);
 	if (!err)

@@ -9,6 +9,7 @@
 #define ANNEX_GPU_CACHE_H
 
 #include <annex/detail/line.h>
+#include <annex/detail/stripe.h>
 #include <annex/queue.h>
 #include <annex/warp.h>
 
@@ -26,12 +27,32 @@ extern "C" {
  *	that a lost command may still write to stays reserved with its identifier. Unused with
  *	struct annex_gpu_cache.direct.
  * @staging_addr: device address of @staging.
+ * @dev: number of its device.
+ * @rsvd: padding.
  */
 struct annex_gpu_queue {
 	struct annex_qp *qp;
 	uint32_t *slots;
 	char *staging;
 	uint64_t staging_addr;
+	uint32_t dev;
+	uint32_t rsvd;
+};
+
+/**
+ * struct annex_gpu_dev - A device of a context.
+ * @mem_addr: with struct annex_gpu_cache.direct, the device address of slot 0.
+ * @first: number of its first queue pair.
+ * @nqueues: number of its queue pairs, at least 1.
+ * @block_shift: log2 of its block.
+ * @rsvd: padding.
+ */
+struct annex_gpu_dev {
+	uint64_t mem_addr;
+	uint32_t first;
+	uint32_t nqueues;
+	uint32_t block_shift;
+	uint32_t rsvd;
 };
 
 /* State of a slot's command: the low bits of struct annex_gpu_move.state. */
@@ -40,10 +61,11 @@ enum annex_gpu_phase {
 	ANNEX_MOVE_SENT,
 	ANNEX_MOVE_TAKEN, /* a thread polls it, or handles its end */
 	ANNEX_MOVE_LOST,  /* given up: the slot waits for the host's recovery */
+	ANNEX_MOVE_NEXT,  /* one replica has been written, the write of the next can begin */
 };
 
-#define ANNEX_MOVE_PHASE(s) ((s)&3u)
-#define ANNEX_MOVE_WRITE 4u       /* a write-back, not a read */
+#define ANNEX_MOVE_PHASE(s) ((s)&7u)
+#define ANNEX_MOVE_WRITE 8u       /* a write-back, not a read */
 #define ANNEX_MOVE_QUEUE_SHIFT 8u /* number of the queue */
 
 /*
@@ -71,11 +93,15 @@ struct annex_gpu_move {
  * @code: negative errno, 0 for none.
  * @block: the thread block in which it occurred.
  * @line: the line in question, UINT64_MAX for none.
+ * @dev: number of the device whose command failed, UINT32_MAX for none.
+ * @rsvd: padding.
  */
 struct annex_gpu_error {
 	int32_t code;
 	uint32_t block;
 	uint64_t line;
+	uint32_t dev;
+	uint32_t rsvd;
 };
 
 /**
@@ -88,7 +114,7 @@ struct annex_gpu_error {
  * @evictions: valid lines evicted.
  * @errors: commands that failed or were given up.
  * @bytes_read: bytes that successful commands have read.
- * @bytes_written: bytes that successful commands have written.
+ * @bytes_written: bytes that successful commands have written, to all replicas.
  */
 struct annex_gpu_stats {
 	uint64_t misses;
@@ -111,23 +137,27 @@ struct annex_gpu_stats {
  * @owner: line in each slot; initially ANNEX_SLOT_FREE.
  * @moves: command that moves the line of each slot; initially zero.
  * @mem: the slots, aligned to 16 bytes.
- * @queues: the queue pairs.
- * @mem_addr: with @direct, the device address of slot 0.
+ * @queues: the queue pairs, those of one device in a row.
+ * @devs: the devices.
  * @size: bytes of the backing data.
  * @nlines: lines of the backing data; the last may be partial.
- * @timeout_ns: time limit of a command, and of a wait for a slot, in nanoseconds.
+ * @timeout_ns: time limit of a command, in nanoseconds.
+ * @patience_ns: time limit of a wait for a line or slot, in nanoseconds: of a command, and of a
+ *	write of a line before it.
  * @nslots: at least 2, less than 2^ANNEX_LINE_SLOT_BITS.
  * @line_shift: log2 of the bytes of a line; a line fits into one command.
- * @block_shift: log2 of the device's block.
  * @nsid: the namespace.
  * @nqueues: number of queue pairs, at most 65535.
- * @direct: the device accesses the slots directly, without staging.
+ * @ndevs: number of devices.
+ * @stripes: number of devices that lines are striped over; 1 with replicas.
+ * @direct: the devices access the slots directly, without staging.
  * @error: the first error.
  * @hand: next slot of the clock.
+ * @rotor: spreads reads over replicas.
  * @stats: the counters.
  *
- * @error, @hand and @stats change while kernels run. The whole structure is in GPU memory, because
- * atomics on host memory do not work over PCIe.
+ * @error, @hand, @rotor and @stats change while kernels run. The whole structure is in GPU memory,
+ * because atomics on host memory do not work over PCIe.
  */
 struct annex_gpu_cache {
 	uint64_t *dir;
@@ -135,19 +165,22 @@ struct annex_gpu_cache {
 	struct annex_gpu_move *moves;
 	char *mem;
 	struct annex_gpu_queue *queues;
-	uint64_t mem_addr;
+	struct annex_gpu_dev *devs;
 	uint64_t size;
 	uint64_t nlines;
 	uint64_t timeout_ns;
+	uint64_t patience_ns;
 	uint32_t nslots;
 	uint32_t line_shift;
-	uint32_t block_shift;
 	uint32_t nsid;
 	uint32_t nqueues;
+	uint32_t ndevs;
+	uint32_t stripes;
 	uint32_t direct;
 
 	ANNEX_GPU_ALIGNED struct annex_gpu_error error;
 	ANNEX_GPU_ALIGNED uint32_t hand;
+	ANNEX_GPU_ALIGNED uint32_t rotor;
 	ANNEX_GPU_ALIGNED struct annex_gpu_stats stats;
 };
 
@@ -166,6 +199,21 @@ static inline ANNEX_HD int annex_gpu_failed(struct annex_gpu_cache *c)
 	return (int)annex_local_load(&c->error.code, ANNEX_RELAXED);
 }
 
+/* annex_gpu_fail_on() - annex_gpu_fail() for a command of device @dev. */
+static inline ANNEX_HD int annex_gpu_fail_on(struct annex_gpu_cache *c, int err, uint64_t line,
+					     uint32_t dev)
+{
+	int32_t none = 0;
+
+	/* Relaxed: the host reads the record when the kernel has ended. */
+	if (annex_local_cas(&c->error.code, &none, (int32_t)err, ANNEX_RELAXED)) {
+		c->error.block = annex_warp_block();
+		c->error.line = line;
+		c->error.dev = dev;
+	}
+	return err;
+}
+
 /**
  * annex_gpu_fail() - Record an error if it is the first. Kernels may record errors of their own.
  * @c: the context.
@@ -176,14 +224,7 @@ static inline ANNEX_HD int annex_gpu_failed(struct annex_gpu_cache *c)
  */
 static inline ANNEX_HD int annex_gpu_fail(struct annex_gpu_cache *c, int err, uint64_t line)
 {
-	int32_t none = 0;
-
-	/* Relaxed: the host reads the record when the kernel has ended. */
-	if (annex_local_cas(&c->error.code, &none, (int32_t)err, ANNEX_RELAXED)) {
-		c->error.block = annex_warp_block();
-		c->error.line = line;
-	}
-	return err;
+	return annex_gpu_fail_on(c, err, line, UINT32_MAX);
 }
 
 #ifdef __cplusplus

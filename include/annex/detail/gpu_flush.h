@@ -40,7 +40,7 @@ static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 	f->err = annex_gpu_failed(c);
 	if (f->err)
 		return true;
-	annex_gpu_advance(c, f->slot, job);
+	annex_gpu_advance(c, f->slot, NULL, job);
 	/* Acquire: pairs with the release of the thread that ended it, and sees its changes. */
 	if (annex_local_load(&c->moves[f->slot].state, ANNEX_ACQUIRE) == ANNEX_MOVE_NONE) {
 		line = annex_gpu_flush_line(c, f);
@@ -50,8 +50,8 @@ static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 		if (annex_word_slot(word) != f->slot ||
 		    !(word & (ANNEX_LINE_DIRTY | ANNEX_LINE_WRITEBACK | ANNEX_LINE_BUSY)))
 			return true;
-		f->err = annex_gpu_reserve(c, job);
-		if (!f->err && !annex_gpu_begin_write(c, f->slot, 0, job))
+		f->err = annex_gpu_reserve(c, annex_stripe_dev(c->stripes, line), job);
+		if (!f->err && !annex_gpu_begin_write(c, f->slot, line, 0, job))
 			annex_gpu_unreserve(c, job);
 		f->sent = job->kind == ANNEX_JOB_OUT;
 		if (f->err == -EAGAIN)
@@ -83,7 +83,7 @@ static inline ANNEX_HD int annex_gpu_flush_slot(struct annex_gpu_cache *c, uint3
 
 	f.first = first;
 	f.n = n;
-	f.deadline = annex_now() + 2 * c->timeout_ns;
+	f.deadline = annex_now() + c->patience_ns;
 	f.slot = slot;
 	f.sent = false;
 	f.err = 0;

@@ -63,22 +63,42 @@ static inline ANNEX_HD uint32_t annex_gpu_line_bytes(const struct annex_gpu_cach
 }
 
 /*
- * Take a command identifier of any queue, without waiting. The caller is inside that queue's gate
- * until it sends the command or calls annex_gpu_unreserve(). Return: 0; -EAGAIN; -EIO, -ENODEV.
+ * Take a command identifier of any queue of a device, without waiting. The caller is inside that
+ * queue's gate until it sends the command or calls annex_gpu_unreserve(). Return: 0; -EAGAIN; -EIO,
+ * -ENODEV.
  */
-static inline ANNEX_HD int annex_gpu_reserve(struct annex_gpu_cache *c, struct annex_gpu_job *job)
+static inline ANNEX_HD int annex_gpu_reserve(struct annex_gpu_cache *c, uint32_t dev,
+					     struct annex_gpu_job *job)
 {
+	const struct annex_gpu_dev *d = &c->devs[dev];
 	/* A thread block prefers one queue, so that its commands share doorbells. */
-	uint32_t q = annex_warp_block() % c->nqueues;
+	uint32_t q = annex_warp_block() % d->nqueues;
 	int rc = -EAGAIN;
 
-	for (uint32_t i = 0; i < c->nqueues && rc == -EAGAIN; i++) {
-		rc = annex_qp_reserve(c->queues[q].qp, 1, &job->cid, 0);
-		job->queue = (uint16_t)q;
-		if (++q == c->nqueues)
+	for (uint32_t i = 0; i < d->nqueues && rc == -EAGAIN; i++) {
+		job->queue = (uint16_t)(d->first + q);
+		rc = annex_qp_reserve(c->queues[job->queue].qp, 1, &job->cid, 0);
+		if (++q == d->nqueues)
 			q = 0;
 	}
 	return rc < 0 ? rc : 0;
+}
+
+/* The same for a read of a line; of replicas, from the next one with a free identifier. */
+static inline ANNEX_HD int annex_gpu_reserve_read(struct annex_gpu_cache *c, uint64_t line,
+						  struct annex_gpu_job *job)
+{
+	uint32_t dev = annex_stripe_dev(c->stripes, line), copies = c->ndevs / c->stripes;
+	int rc = -EAGAIN;
+
+	if (copies > 1) /* Relaxed: only spreads reads. */
+		dev = annex_local_add(&c->rotor, 1, ANNEX_RELAXED) % copies;
+	for (uint32_t i = 0; i < copies && rc == -EAGAIN; i++) {
+		rc = annex_gpu_reserve(c, dev, job);
+		if (copies > 1 && ++dev == copies)
+			dev = 0;
+	}
+	return rc;
 }
 
 static inline ANNEX_HD void annex_gpu_unreserve(struct annex_gpu_cache *c,
@@ -90,19 +110,44 @@ static inline ANNEX_HD void annex_gpu_unreserve(struct annex_gpu_cache *c,
 	annex_qp_leave(qp);
 }
 
-/* A command for a line, with its data at @addr. */
-static inline ANNEX_HD struct annex_io annex_gpu_io(const struct annex_gpu_cache *c, uint64_t line,
-						    uint8_t opcode, uint64_t addr)
+/* The same for a caller that may have a reservation @held, which it is if that is of the device. */
+static inline ANNEX_HD int annex_gpu_reserve_or(struct annex_gpu_cache *c, uint32_t dev,
+						const struct annex_gpu_job *held,
+						struct annex_gpu_job *job)
+{
+	if (!held || c->queues[held->queue].dev != dev)
+		return annex_gpu_reserve(c, dev, job);
+	job->queue = held->queue;
+	job->cid = held->cid;
+	return 0;
+}
+
+/* Have @other in the place of a reservation @job, if there is one. Return: whether there is. */
+static inline ANNEX_HD bool annex_gpu_adopt(struct annex_gpu_cache *c, struct annex_gpu_job *job,
+					    const struct annex_gpu_job *other)
+{
+	if (!other->kind)
+		return false;
+	if (job->queue != other->queue || job->cid != other->cid)
+		annex_gpu_unreserve(c, job);
+	*job = *other;
+	return true;
+}
+
+/* A command of device @dev for a line, with its data at @addr. */
+static inline ANNEX_HD struct annex_io annex_gpu_io(const struct annex_gpu_cache *c, uint32_t dev,
+						    uint64_t line, uint8_t opcode, uint64_t addr)
 {
 	uint32_t bytes = annex_gpu_line_bytes(c, line);
+	uint32_t block_shift = c->devs[dev].block_shift;
 	struct annex_io io;
 
 	io.opcode = opcode;
 	io.flags = 0;
 	io.nsegs = 0;
 	io.nsid = c->nsid;
-	io.slba = line << (c->line_shift - c->block_shift);
-	io.nlb = bytes >> c->block_shift;
+	io.slba = annex_stripe_line(c->stripes, line) << (c->line_shift - block_shift);
+	io.nlb = bytes >> block_shift;
 	io.bytes = bytes;
 	io.addr = addr;
 	io.segs = NULL;
@@ -127,10 +172,10 @@ static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
 	int err;
 
 	if (c->direct)
-		addr = c->mem_addr + ((uint64_t)job->slot << c->line_shift);
+		addr = c->devs[q->dev].mem_addr + ((uint64_t)job->slot << c->line_shift);
 	if (opcode == ANNEX_NVM_WRITE)
 		state |= ANNEX_MOVE_WRITE;
-	io = annex_gpu_io(c, job->line, opcode, addr);
+	io = annex_gpu_io(c, q->dev, job->line, opcode, addr);
 	annex_io_build(&sqe, &io, &q->qp->limits, job->cid, q->qp->lists + list,
 		       q->qp->lists_addr + list);
 	m->token = annex_qp_token(q->qp, job->cid);
@@ -145,11 +190,18 @@ static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
 	return err;
 }
 
-/* Count a failed command, and record the error. */
-static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int err, uint64_t line)
+/* Count a failed command of a queue, and record the error. */
+static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int err, uint64_t line,
+						  uint32_t queue)
 {
 	annex_gpu_count(&c->stats.errors, 1);
-	annex_gpu_fail(c, err, line);
+	annex_gpu_fail_on(c, err, line, c->queues[queue].dev);
+}
+
+/* Whether a line has replicas behind the one that this queue's device holds. */
+static inline ANNEX_HD bool annex_gpu_more_copies(const struct annex_gpu_cache *c, uint32_t queue)
+{
+	return c->stripes < c->ndevs && c->queues[queue].dev + 1 < c->ndevs;
 }
 
 /*
@@ -160,18 +212,26 @@ static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uin
 						  uint32_t state, int err)
 {
 	struct annex_gpu_move *m = &c->moves[slot];
-	struct annex_qp *qp = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp;
+	uint32_t queue = state >> ANNEX_MOVE_QUEUE_SHIFT;
 	uint64_t line = m->line, bytes = annex_gpu_line_bytes(c, line);
 
 	/* The data was copied from its staging memory: another command may use that. */
-	annex_qp_collect(qp, m->token, NULL);
+	annex_qp_collect(c->queues[queue].qp, m->token, NULL);
+	if (state & ANNEX_MOVE_WRITE && !err) {
+		annex_gpu_count(&c->stats.bytes_written, bytes);
+		if (annex_gpu_more_copies(c, queue)) {
+			/* Release: passes the record on. */
+			annex_local_store(&m->state,
+					  ANNEX_MOVE_NEXT | ANNEX_MOVE_WRITE |
+						  queue << ANNEX_MOVE_QUEUE_SHIFT,
+					  ANNEX_RELEASE);
+			return;
+		}
+		annex_gpu_count(&c->stats.writes, 1);
+	}
 	/* Relaxed: the line's transition below publishes it. */
 	annex_local_store(&m->state, (uint32_t)ANNEX_MOVE_NONE, ANNEX_RELAXED);
 	if (state & ANNEX_MOVE_WRITE) {
-		if (!err) {
-			annex_gpu_count(&c->stats.writes, 1);
-			annex_gpu_count(&c->stats.bytes_written, bytes);
-		}
 		annex_line_written(c->dir, line, !err);
 	} else if (!err) {
 		annex_gpu_count(&c->stats.reads, 1);
@@ -182,7 +242,7 @@ static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uin
 		annex_slot_free(c->owner, slot);
 	}
 	if (err)
-		annex_gpu_move_failed(c, err, line);
+		annex_gpu_move_failed(c, err, line, queue);
 }
 
 /*
@@ -196,7 +256,7 @@ static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint3
 	struct annex_gpu_move *m = &c->moves[slot];
 
 	/* First: from here on the line is not claimed again. */
-	annex_gpu_move_failed(c, why, m->line);
+	annex_gpu_move_failed(c, why, m->line, state >> ANNEX_MOVE_QUEUE_SHIFT);
 	annex_qp_abandon(c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp, m->token);
 	if (!(state & ANNEX_MOVE_WRITE)) {
 		annex_local_store(&c->owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
@@ -207,13 +267,11 @@ static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint3
 }
 
 /*
- * annex_gpu_advance() - Check whether the command of a slot has ended, and handle its end.
+ * annex_gpu_poll() - Check whether the command of a slot has ended, and handle its end.
  * @job: set to ANNEX_JOB_IN if a line has arrived and must be copied.
- *
- * Return: whether anything changed.
  */
-static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_t slot,
-					      struct annex_gpu_job *job)
+static inline ANNEX_HD void annex_gpu_poll(struct annex_gpu_cache *c, uint32_t slot,
+					   struct annex_gpu_job *job)
 {
 	struct annex_gpu_move *m = &c->moves[slot];
 	uint32_t state = annex_local_load(&m->state, ANNEX_RELAXED), taken;
@@ -222,11 +280,11 @@ static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_
 	int rc, why;
 
 	if (ANNEX_MOVE_PHASE(state) != ANNEX_MOVE_SENT)
-		return false;
+		return;
 	taken = state - ANNEX_MOVE_SENT + ANNEX_MOVE_TAKEN;
 	/* Acquire: pairs with the release in annex_gpu_send(). One thread takes the record. */
 	if (!annex_local_cas(&m->state, &state, taken, ANNEX_ACQUIRE))
-		return false;
+		return;
 	qp = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp;
 	rc = annex_qp_peek(qp, m->token, &res);
 	if (rc == -EINPROGRESS) {
@@ -241,32 +299,31 @@ static inline ANNEX_HD bool annex_gpu_advance(struct annex_gpu_cache *c, uint32_
 			annex_gpu_lose_move(c, slot, state, why);
 		else /* Release: passes the record on. */
 			annex_local_store(&m->state, state, ANNEX_RELEASE);
-		return why != 0;
+		return;
 	}
 	rc = annex_nvme_errno(res.status);
 	if (rc || state & ANNEX_MOVE_WRITE) {
 		annex_gpu_finish_move(c, slot, state, rc);
-		return true;
+		return;
 	}
 	job->kind = ANNEX_JOB_IN;
 	job->line = m->line;
 	job->slot = slot;
 	job->queue = (uint16_t)(state >> ANNEX_MOVE_QUEUE_SHIFT);
 	job->cid = (uint16_t)m->token;
-	return true;
 }
 
 #define ANNEX_GPU_REAP 32u /* identifiers that one call checks */
 
 /*
  * All identifiers are in use, some perhaps by reads that have ended and were not requested since:
- * look for one of them.
+ * look for one of them. annex_gpu_poll() sends nothing, so it needs no identifier itself.
  */
 static inline ANNEX_HD void annex_gpu_reap(struct annex_gpu_cache *c, struct annex_gpu_job *job)
 {
 	struct annex_gpu_queue *q = &c->queues[job->queue];
 	uint32_t ids = q->qp->depth - 1;
-	/* Relaxed, as all loads here: only hints, which annex_gpu_advance() verifies. */
+	/* Relaxed, as all loads here: only hints, which annex_gpu_poll() verifies. */
 	uint32_t at = annex_local_add(&q->qp->cid_hint, ANNEX_GPU_REAP, ANNEX_RELAXED);
 
 	for (uint32_t i = 0; i < ANNEX_GPU_REAP && i < ids && !job->kind; i++) {
@@ -274,8 +331,60 @@ static inline ANNEX_HD void annex_gpu_reap(struct annex_gpu_cache *c, struct ann
 		uint64_t s = annex_local_load(&q->qp->reqs[cid].state, ANNEX_RELAXED);
 
 		if (ANNEX_REQ_STATE(s) == ANNEX_REQ_DONE)
-			annex_gpu_advance(c, annex_local_load(&q->slots[cid], ANNEX_RELAXED), job);
+			annex_gpu_poll(c, annex_local_load(&q->slots[cid], ANNEX_RELAXED), job);
 	}
+}
+
+/*
+ * A replica of the slot's line has been written: begin the write of the next one, without waiting.
+ * Until then the line stays in write-back, and the slot holds no identifier.
+ */
+static inline ANNEX_HD void annex_gpu_next_copy(struct annex_gpu_cache *c, uint32_t slot,
+						const struct annex_gpu_job *held,
+						struct annex_gpu_job *job)
+{
+	struct annex_gpu_move *m = &c->moves[slot];
+	uint32_t state = annex_local_load(&m->state, ANNEX_RELAXED), dev;
+	int err;
+
+	if (ANNEX_MOVE_PHASE(state) != ANNEX_MOVE_NEXT)
+		return;
+	/* Acquire: pairs with the release in annex_gpu_finish_move(). One thread takes it. */
+	if (!annex_local_cas(&m->state, &state, state - ANNEX_MOVE_NEXT + ANNEX_MOVE_TAKEN,
+			     ANNEX_ACQUIRE))
+		return;
+	dev = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].dev + 1;
+	err = annex_gpu_reserve_or(c, dev, held, job);
+	if (!err) {
+		job->kind = ANNEX_JOB_OUT;
+		job->line = m->line;
+		job->slot = slot;
+		return;
+	}
+	if (err == -EAGAIN) {
+		/* Release: passes the record on. */
+		annex_local_store(&m->state, state, ANNEX_RELEASE);
+		annex_gpu_reap(c, job);
+		return;
+	}
+	annex_gpu_fail_on(c, err, m->line, dev);
+	/* Relaxed: the line's transition publishes it. */
+	annex_local_store(&m->state, (uint32_t)ANNEX_MOVE_NONE, ANNEX_RELAXED);
+	annex_line_written(c->dir, m->line, false);
+}
+
+/*
+ * annex_gpu_advance() - Take the step of a slot's command that needs no waiting.
+ * @held: NULL, or a reservation of the caller that this step may use.
+ * @job: set to the resulting job, if any.
+ */
+static inline ANNEX_HD void annex_gpu_advance(struct annex_gpu_cache *c, uint32_t slot,
+					      const struct annex_gpu_job *held,
+					      struct annex_gpu_job *job)
+{
+	annex_gpu_poll(c, slot, job);
+	if (!job->kind)
+		annex_gpu_next_copy(c, slot, held, job);
 }
 
 /* 16 bytes, which a lane moves in one access. */
@@ -359,8 +468,13 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 			annex_mmio_read32(qp->sq_doorbell.reg);
 		annex_gpu_finish_move(c, job->slot, state, 0);
 	} else if (annex_gpu_send(c, job, ANNEX_NVM_WRITE)) {
+		/* Of a second replica's write it is not. Relaxed: the line's transition publishes
+		 * it. */
+		annex_local_store(&c->moves[job->slot].state, (uint32_t)ANNEX_MOVE_NONE,
+				  ANNEX_RELAXED);
 		annex_line_written(c->dir, job->line, false);
-		annex_gpu_move_failed(c, annex_qp_down(qp) ? annex_qp_down(qp) : -EIO, job->line);
+		annex_gpu_move_failed(c, annex_qp_down(qp) ? annex_qp_down(qp) : -EIO, job->line,
+				      job->queue);
 	}
 }
 

@@ -50,14 +50,15 @@ struct annex_gpu_want {
 	int err;
 };
 
-/* Begin the write-back of a dirty line, with the job's reservation. Return: whether it begins. */
+/*
+ * Begin the write-back of the dirty line in a slot, with the job's reservation of the device that
+ * it is written to first. Return: whether it begins.
+ */
 static inline ANNEX_HD bool annex_gpu_begin_write(struct annex_gpu_cache *c, uint32_t slot,
-						  uint64_t forbidden, struct annex_gpu_job *job)
+						  uint64_t line, uint64_t forbidden,
+						  struct annex_gpu_job *job)
 {
-	uint64_t line = annex_local_load(&c->owner[slot], ANNEX_RELAXED);
-
-	if (line == ANNEX_SLOT_FREE || line == ANNEX_SLOT_TAKEN ||
-	    !annex_line_clean(c->dir, line, forbidden, &slot))
+	if (!annex_line_clean(c->dir, line, forbidden, &slot))
 		return false;
 	job->kind = ANNEX_JOB_OUT;
 	job->line = line;
@@ -86,7 +87,7 @@ static inline ANNEX_HD bool annex_gpu_take_victim(struct annex_gpu_cache *c,
 
 	if (w->victim == ANNEX_SLOT_NONE)
 		return false;
-	annex_gpu_advance(c, w->victim, job);
+	annex_gpu_advance(c, w->victim, NULL, job);
 	found = annex_slot_look(c->dir, c->owner, w->victim, &line);
 	if (found == ANNEX_LOOK_MOVING)
 		return false;
@@ -96,8 +97,35 @@ static inline ANNEX_HD bool annex_gpu_take_victim(struct annex_gpu_cache *c,
 }
 
 /*
- * Take a slot from the clock, or begin the write-back of a dirty victim with the job's reservation.
- * Return: whether @w has a slot.
+ * Begin the write-back of a dirty victim, with the job's reservation if that is of the victim's
+ * device. Return: whether @job is now a job in place of a reservation.
+ */
+static inline ANNEX_HD bool annex_gpu_clean_victim(struct annex_gpu_cache *c,
+						   struct annex_gpu_want *w, uint32_t slot,
+						   struct annex_gpu_job *job)
+{
+	uint64_t line = annex_local_load(&c->owner[slot], ANNEX_RELAXED);
+	uint32_t dev = annex_stripe_dev(c->stripes, line);
+	struct annex_gpu_job other = annex_gpu_no_job();
+	int err;
+
+	if (line == ANNEX_SLOT_FREE || line == ANNEX_SLOT_TAKEN)
+		return false;
+	err = annex_gpu_reserve_or(c, dev, job, &other);
+	if (err == -EAGAIN)
+		annex_gpu_reap(c, &other);
+	else if (err)
+		annex_gpu_fail_on(c, err, line, dev);
+	else if (annex_gpu_begin_write(c, slot, line, ANNEX_LINE_REFS, &other))
+		w->victim = slot;
+	else if (c->queues[job->queue].dev != dev)
+		annex_gpu_unreserve(c, &other);
+	return annex_gpu_adopt(c, job, &other);
+}
+
+/*
+ * Take a slot from the clock, or begin another job in place of the job's reservation. Return:
+ * whether @w has a slot.
  */
 static inline ANNEX_HD bool annex_gpu_take_slot(struct annex_gpu_cache *c, struct annex_gpu_want *w,
 						struct annex_gpu_job *job)
@@ -113,21 +141,15 @@ static inline ANNEX_HD bool annex_gpu_take_slot(struct annex_gpu_cache *c, struc
 		w->slot = slot;
 		if (annex_gpu_found(c, found))
 			return true;
-		if (found == ANNEX_LOOK_DIRTY &&
-		    annex_gpu_begin_write(c, slot, ANNEX_LINE_REFS, job)) {
-			w->victim = slot;
+		if (found == ANNEX_LOOK_DIRTY && annex_gpu_clean_victim(c, w, slot, job))
 			return false;
-		}
 		if (found == ANNEX_LOOK_MOVING && ends < ANNEX_GPU_ENDS) {
 			struct annex_gpu_job other = annex_gpu_no_job();
 
 			ends++;
-			annex_gpu_advance(c, slot, &other);
-			if (other.kind) {
-				annex_gpu_unreserve(c, job);
-				*job = other;
+			annex_gpu_advance(c, slot, job, &other);
+			if (annex_gpu_adopt(c, job, &other))
 				return false;
-			}
 		}
 	}
 	return false;
@@ -147,7 +169,7 @@ static inline ANNEX_HD int annex_gpu_begin_read(struct annex_gpu_cache *c, struc
 	if (job->kind || (waiting && !got && w->victim != ANNEX_SLOT_NONE))
 		return 0;
 	/* The identifier first: without one, a line would be evicted in vain. */
-	err = annex_gpu_reserve(c, job);
+	err = annex_gpu_reserve_read(c, w->line, job);
 	if (err) {
 		if (got)
 			annex_slot_free(c->owner, w->slot);
@@ -199,12 +221,12 @@ static inline ANNEX_HD bool annex_gpu_step(struct annex_gpu_cache *c, struct ann
 	if (w->err)
 		return true;
 	if (word & ANNEX_LINE_BUSY)
-		annex_gpu_advance(c, annex_word_slot(word), job);
+		annex_gpu_advance(c, annex_word_slot(word), NULL, job);
 	else if (w->held)
 		w->err = annex_gpu_begin_read(c, w, job);
 	now = annex_now();
 	if (!w->round)
-		w->deadline = now + 2 * c->timeout_ns; /* for its command, and one before it */
+		w->deadline = now + c->patience_ns;
 	else if (now >= w->deadline && !job->kind && !w->err)
 		w->err = annex_gpu_fail(c, word & ANNEX_LINE_BUSY ? -ETIMEDOUT : -EBUSY, w->line);
 	return w->err != 0;

@@ -182,6 +182,58 @@ static void set_test(void)
 	write_shape(&odd, 8);
 }
 
+/* The last line of the data is a part. */
+static void devices_test(void)
+{
+	for (uint32_t devs = 2; devs <= 3; devs++) {
+		struct gpu_shape shape = {.bytes = (512 << 10) + 4096,
+					  .slots = 24,
+					  .line = 8192,
+					  .devs = devs,
+					  .layout = ANNEX_STRIPE};
+
+		read_shape(&shape, 8);
+		write_shape(&shape, 8);
+		shape.layout = ANNEX_REPLICA;
+		read_shape(&shape, 8);
+		write_shape(&shape, 8);
+		/* One command at a time on each device. */
+		shape.depth = 2;
+		shape.queues = 1;
+		write_shape(&shape, 8);
+		shape.layout = ANNEX_STRIPE;
+		write_shape(&shape, 8);
+		shape.direct = true;
+		write_shape(&shape, 8);
+	}
+}
+
+/* Replicas take turns in reads, and each gets all writes. */
+static void spread_test(void)
+{
+	static const struct gpu_shape shape = {
+		.bytes = 1 << 20, .slots = 256, .devs = 3, .layout = ANNEX_REPLICA};
+	struct annex_gpu_stats s;
+	struct work w;
+
+	setup(&w, &shape, 8, 12, "spread");
+	gpu_rig_run(&w.rig, 12, write_own, &w);
+	gpu_rig_check(&w.rig);
+	s = gpu_rig_stats(&w.rig);
+	CU_ASSERT_EQUAL(s.bytes_written, s.writes * 3 * 4096);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct annex_gpu_dev *d = &w.rig.cache->devs[i];
+		uint64_t reads = 0;
+
+		for (uint32_t q = 0; q < d->nqueues; q++)
+			reads += w.rig.cache->queues[d->first + q].qp->sq_ticket;
+		reads -= s.writes;
+		/* A turn passes without a read when another warp reads the line already. */
+		CU_ASSERT(reads >= s.reads / 6 && reads <= s.reads / 2);
+	}
+	gpu_rig_close(&w.rig, 0);
+}
+
 /* Additions by all threads to few elements: none gets lost. */
 static void add_all(void *arg, unsigned int thread)
 {
@@ -302,5 +354,6 @@ static void bounds_test(void)
 
 UNIT_SUITE(gpu_elements, {"get, of all sizes, from small caches", get_test},
 	   {"lanes and warps share a read", coalesce_test}, {"set, and read back", set_test},
+	   {"several devices", devices_test}, {"replicas share the reads", spread_test},
 	   {"atomic additions", add_test}, {"two caches in a warp", two_test},
 	   {"indices out of bounds", bounds_test})

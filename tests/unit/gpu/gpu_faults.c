@@ -88,6 +88,10 @@ static void fail_and_recover(struct work *w, void (*kernel)(void *, unsigned int
 	CU_ASSERT_EQUAL(e.code, code);
 	CU_ASSERT(e.block < WARPS);
 	CU_ASSERT(e.line < w->rig.cache->nlines);
+	CU_ASSERT_EQUAL(e.dev, w->rig.devs - 1);
+	CU_ASSERT_EQUAL(annex_gpu_flush(w->rig.ctx, 0, UINT64_MAX), code);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		annex_last_error(), annex_dev_uri(annex_gpu_dev_at(w->rig.ctx, w->rig.devs - 1))));
 	CU_ASSERT(gpu_rig_stats(&w->rig).errors > 0);
 	/* Calls that need the device fail at once. */
 	while (w->rig.cache->dir[line] & ANNEX_LINE_VALID)
@@ -142,6 +146,29 @@ static void lose_test(void)
 	setup(&w, &direct, "all reads lost");
 	gpu_rig_fault(&w.rig, ANNEX_FAULT_LOSE, ANNEX_NVM_READ, 0, 3);
 	fail_and_recover(&w, read_until, -ETIMEDOUT);
+}
+
+/* One of several devices fails: the error names it. */
+static void devices_test(void)
+{
+	for (uint32_t devs = 2; devs <= 3; devs++) {
+		struct gpu_shape few = {
+			.bytes = 1 << 20, .slots = 40, .timeout_ms = PATIENCE_MS, .devs = devs};
+		struct work w;
+
+		for (int replicas = 0; replicas < 2; replicas++) {
+			few.layout = replicas ? ANNEX_REPLICA : ANNEX_STRIPE;
+			setup(&w, &few, "read error of one");
+			gpu_rig_fault(&w.rig, ANNEX_FAULT_ERROR, ANNEX_NVM_READ, 20, 1);
+			fail_and_recover(&w, read_until, -EIO);
+			setup(&w, &few, "write error of one");
+			gpu_rig_fault(&w.rig, ANNEX_FAULT_ERROR, ANNEX_NVM_WRITE, 20, 1);
+			fail_and_recover(&w, write_until, -EIO);
+		}
+		setup(&w, &few, "lost write of one");
+		gpu_rig_fault(&w.rig, ANNEX_FAULT_LOSE, ANNEX_NVM_WRITE, 20, 1);
+		fail_and_recover(&w, write_until, -ETIMEDOUT);
+	}
 }
 
 /* A controller that stops altogether. */
@@ -242,5 +269,6 @@ static void busy_test(void)
 }
 
 UNIT_SUITE(gpu_faults, {"commands that fail", error_test}, {"completions that are lost", lose_test},
-	   {"a controller that stops", fatal_test}, {"late, and out of order", slow_test},
-	   {"a controller that is gone", remove_test}, {"all slots held", busy_test})
+	   {"one of several devices", devices_test}, {"a controller that stops", fatal_test},
+	   {"late, and out of order", slow_test}, {"a controller that is gone", remove_test},
+	   {"all slots held", busy_test})

@@ -6,65 +6,87 @@
 #include "gpu_rig.h"
 #include "tests/unit/unit.h"
 
-#define CHUNK (64u << 10)
+#define DEVS 4u
 
-/* Copy by commands of the host, independent of the tested code. */
-static void transfer(struct gpu_rig *r, uint8_t opcode, char *data)
+/* Bytes of data that lie together on a device from @at on, and where there. */
+static uint64_t piece_of(const struct gpu_rig *r, uint64_t at, uint64_t *offset)
 {
-	struct annex_dev *dev = annex_gpu_dev(r->ctx);
-	char *buf = aligned_alloc(ANNEX_NVME_PAGE, CHUNK);
+	uint64_t line = at / r->line;
+
+	*offset = r->layout == ANNEX_STRIPE ? line / r->devs * r->line : at;
+	return r->bytes - at < r->line ? r->bytes - at : r->line;
+}
+
+/* Copy the lines of a device by commands of the host, independent of the tested code. */
+static void transfer(struct gpu_rig *r, uint32_t dev, uint8_t opcode, char *data)
+{
+	struct gpu_dev *d = &r->ctx->devs[dev];
+	uint32_t block = 1u << d->view.block_shift;
+	size_t len = r->line < ANNEX_NVME_PAGE ? ANNEX_NVME_PAGE : r->line;
+	char *buf = aligned_alloc(ANNEX_NVME_PAGE, len);
 	uint64_t addr;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(buf);
-	CU_ASSERT_EQUAL_FATAL(annex_dev_map(dev, buf, CHUNK, &addr), 0);
-	for (uint64_t at = 0; at < r->bytes; at += CHUNK) {
-		uint32_t len = r->bytes - at < CHUNK ? (uint32_t)(r->bytes - at) : CHUNK;
+	CU_ASSERT_EQUAL_FATAL(annex_dev_map(d->dev, buf, len, &addr), 0);
+	for (uint64_t at = 0; at < r->bytes; at += r->line) {
+		uint64_t offset, n = piece_of(r, at, &offset);
+		struct annex_result res = {0};
+		struct annex_io io = {.opcode = opcode, .nsid = 1, .bytes = (uint32_t)n};
 
-		for (uint32_t off = 0; off < len; off += r->command) {
-			uint32_t n = len - off < r->command ? len - off : r->command;
-			struct annex_result res = {0};
-			struct annex_io io = {.opcode = opcode, .nsid = 1, .bytes = n};
-
-			io.slba = (at + off) / r->block;
-			io.nlb = n / r->block;
-			io.addr = addr + off;
-			if (opcode == ANNEX_NVM_WRITE)
-				memcpy(buf + off, data + at + off, n);
-			CU_ASSERT_EQUAL_FATAL(gpu_io(r->ctx, &io, &res), 0);
-			if (opcode == ANNEX_NVM_READ)
-				memcpy(data + at + off, buf + off, n);
-		}
+		if (r->layout == ANNEX_STRIPE && at / r->line % r->devs != dev)
+			continue;
+		io.slba = offset / block;
+		io.nlb = (uint32_t)n / block;
+		io.addr = addr;
+		if (opcode == ANNEX_NVM_WRITE)
+			memcpy(buf, data + at, n);
+		CU_ASSERT_EQUAL_FATAL(gpu_io(d, &io, &res), 0);
+		if (opcode == ANNEX_NVM_READ)
+			memcpy(data + at, buf, n);
 	}
-	CU_ASSERT_EQUAL(annex_dev_unmap(dev, addr, CHUNK), 0);
+	CU_ASSERT_EQUAL(annex_dev_unmap(d->dev, addr, len), 0);
 	free(buf);
 }
 
 void gpu_rig_open(struct gpu_rig *r, const struct gpu_shape *shape, const char *test)
 {
-	uint32_t line = shape->line ? shape->line : 4096;
+	char uri[DEVS][64];
+	const char *uris[DEVS];
 	struct annex_gpu_opts opts = {
-		.bytes = (uint64_t)shape->slots * line,
-		.line = line,
+		.line = shape->line ? shape->line : 4096,
 		.queues = shape->queues ? shape->queues : 2,
 		.depth = shape->depth ? shape->depth : 32,
 		.timeout_ms = shape->timeout_ms,
 		.direct = shape->direct,
+		.size = shape->bytes,
+		.more = uris + 1,
+		.layout = shape->layout,
 	};
-	char uri[64];
 
 	memset(r, 0, sizeof(*r));
 	r->random = random_seed(test);
 	r->bytes = shape->bytes;
-	r->block = shape->block ? shape->block : 512;
-	snprintf(uri, sizeof(uri), "mem:%llu?block=%u", (unsigned long long)r->bytes, r->block);
-	CU_ASSERT_EQUAL_FATAL(annex_gpu_open(uri, &opts, annex_gpu_memory_host(), &r->ctx), 0);
+	r->line = opts.line;
+	r->devs = shape->devs ? shape->devs : 1;
+	r->layout = shape->layout;
+	CU_ASSERT_FATAL(r->devs <= DEVS);
+	opts.bytes = (uint64_t)shape->slots * opts.line;
+	opts.nmore = r->devs - 1;
+	for (uint32_t i = 0; i < r->devs; i++) {
+		uint32_t block = i % 2 ? 4096 : shape->block ? shape->block : 512;
+
+		snprintf(uri[i], sizeof(uri[i]), "mem:%llu?block=%u", (unsigned long long)r->bytes,
+			 block);
+		uris[i] = uri[i];
+	}
+	CU_ASSERT_EQUAL_FATAL(annex_gpu_open(uris[0], &opts, annex_gpu_memory_host(), &r->ctx), 0);
 	r->cache = r->ctx->there;
-	r->command = annex_dev_max_transfer(annex_gpu_dev(r->ctx));
 	r->expect = malloc(r->bytes);
 	r->back = malloc(r->bytes);
 	CU_ASSERT_FATAL(r->expect && r->back);
 	random_fill(&r->random, r->expect, r->bytes);
-	transfer(r, ANNEX_NVM_WRITE, r->expect);
+	for (uint32_t i = 0; i < r->devs; i++)
+		transfer(r, i, ANNEX_NVM_WRITE, r->expect);
 }
 
 void gpu_rig_check(struct gpu_rig *r)
@@ -72,8 +94,11 @@ void gpu_rig_check(struct gpu_rig *r)
 	CU_ASSERT_EQUAL(r->wrong, 0);
 	CU_ASSERT_EQUAL(r->err, 0);
 	CU_ASSERT_EQUAL(annex_gpu_flush(r->ctx, 0, UINT64_MAX), 0);
-	transfer(r, ANNEX_NVM_READ, r->back);
-	CU_ASSERT_EQUAL(memcmp(r->back, r->expect, r->bytes), 0);
+	for (uint32_t i = 0; i < r->devs; i++) {
+		transfer(r, i, ANNEX_NVM_READ, r->back);
+		if (i + 1 == r->devs || r->layout == ANNEX_REPLICA)
+			CU_ASSERT_EQUAL(memcmp(r->back, r->expect, r->bytes), 0);
+	}
 }
 
 void gpu_rig_close(struct gpu_rig *r, int err)
@@ -122,7 +147,7 @@ void gpu_rig_fault(struct gpu_rig *r, enum annex_fault_kind kind, int opcode, ui
 							 : ANNEX_SC_UNRECOVERED_READ;
 	if (kind == ANNEX_FAULT_DELAY)
 		fault.delay_us = 2000;
-	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(annex_gpu_dev(r->ctx), &fault), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(annex_gpu_dev_at(r->ctx, r->devs - 1), &fault), 0);
 }
 
 struct annex_gpu_stats gpu_rig_stats(struct gpu_rig *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device with random data, a copy of that data, and a context of GPU threads that the twin plays.
+ * Devices with random data, a copy of that data, and a context of GPU threads that the twin plays.
  */
 #ifndef ANNEX_TESTS_GPU_RIG_H
 #define ANNEX_TESTS_GPU_RIG_H
@@ -14,6 +14,8 @@
  * struct gpu_shape - The shape of a rig. Zero means the default.
  * @bytes: backing data. @slots: lines in the cache. @line: bytes of one (4096).
  * @queues (2), @depth (32), @timeout_ms (30000), @direct, @block (512): as for the context.
+ * @devs: number of devices (1); devices of odd numbers have blocks of 4096 bytes. @layout: of lines
+ *	on them.
  */
 struct gpu_shape {
 	uint64_t bytes;
@@ -24,11 +26,13 @@ struct gpu_shape {
 	uint32_t timeout_ms;
 	uint32_t block;
 	bool direct;
+	uint32_t devs;
+	enum annex_layout layout;
 };
 
 /**
  * struct gpu_rig
- * @expect: what the device should hold, in the end. @back: room to read it.
+ * @expect: expected data of the devices, in the end. @back: room to read it.
  * @cache: the context as kernels see it.
  */
 struct gpu_rig {
@@ -38,15 +42,16 @@ struct gpu_rig {
 	char *back;
 	uint64_t bytes;
 	uint64_t random;
-	uint32_t block;
-	uint32_t command;   /* bytes of the largest one */
+	uint32_t line;
+	uint32_t devs;
+	enum annex_layout layout;
 	unsigned int wrong; /* counted by kernels */
 	int err;            /* some kernel thread's error */
 };
 
 void gpu_rig_open(struct gpu_rig *r, const struct gpu_shape *shape, const char *test);
 
-/* gpu_rig_check() - Flush, and compare the device with @expect. */
+/* gpu_rig_check() - Flush, and compare the devices with @expect. */
 void gpu_rig_check(struct gpu_rig *r);
 
 /* gpu_rig_close() - Without a check. @err: what closing should return. */
@@ -62,7 +67,7 @@ void gpu_rig_run(struct gpu_rig *r, unsigned int warps,
 /* gpu_rig_note() - From a kernel: an error that should not be, or one value that is wrong. */
 void gpu_rig_note(struct gpu_rig *r, int err, bool right);
 
-/* gpu_rig_fault() - Have the device do something wrong, to commands with @opcode, -1 for all. */
+/* gpu_rig_fault() - Have the last device do something wrong, to commands with @opcode (-1: all). */
 void gpu_rig_fault(struct gpu_rig *r, enum annex_fault_kind kind, int opcode, uint64_t after,
 		   uint64_t count);
 
