@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Search and addition, against the same by the host.
+ * Search, connected components, PageRank and addition, against the same by the host.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,17 +11,23 @@
 #include "rig.h"
 #include "tools/common/error.h"
 #include "tools/gpu/add.h"
+#include "tools/gpu/rank.h"
 #include "tools/gpu/search.h"
+#include "tools/gpu/whole.h"
 
 #define DEGREE 8u
+#define RANK_ITERATIONS 4u
 
 /* struct graph - Random edges; a few vertices have most of them, some have none. */
 struct graph {
 	uint64_t vertices, edges;
 	uint64_t *offsets;
 	void *ids;
-	uint32_t id_bytes;
+	uint32_t id_bytes, source;
 	uint32_t *depth, *parent, *want, *queue;
+	uint64_t *rank;
+	uint32_t iterations;
+	double change;
 };
 
 static void graph_free(struct graph *g)
@@ -32,6 +38,7 @@ static void graph_free(struct graph *g)
 	free(g->parent);
 	free(g->want);
 	free(g->queue);
+	free(g->rank);
 }
 
 static uint64_t id_at(const struct graph *g, uint64_t e)
@@ -50,7 +57,8 @@ static int graph_make(struct graph *g, uint64_t vertices, uint32_t id_bytes)
 	g->parent = calloc(vertices, 4);
 	g->want = calloc(vertices, 4);
 	g->queue = calloc(vertices, 4);
-	if (!g->offsets || !g->ids || !g->depth || !g->parent || !g->want || !g->queue)
+	g->rank = calloc(vertices, 8);
+	if (!g->offsets || !g->ids || !g->depth || !g->parent || !g->want || !g->queue || !g->rank)
 		return err_set(-ENOMEM, "out of memory");
 	for (uint64_t v = 0; v < vertices; v++) {
 		uint64_t n = random_next(&random) % (DEGREE * 2);
@@ -112,50 +120,77 @@ static int judge(const struct graph *g, uint32_t source)
 	return 0;
 }
 
-/* Write the edges to a device, and search there with a cache of an eighth of them. */
-static int search_on(struct runner *r, struct graph *g, uint32_t source)
+static int search(struct graph *g, struct gpu_whole *w)
+{
+	struct gpu_search s = {.offsets = g->offsets,
+			       .vertices = g->vertices,
+			       .source = g->source,
+			       .depth = g->depth,
+			       .parent = g->parent};
+
+	return gpu_search_run(w->r, w->ctx, w->slots, &w->edges, &s);
+}
+
+static int components(struct graph *g, struct gpu_whole *w)
+{
+	return gpu_components(w, g->depth);
+}
+
+static int ranks(struct graph *g, struct gpu_whole *w)
+{
+	return gpu_ranks(w, RANK_ITERATIONS, g->rank, &g->iterations, &g->change);
+}
+
+/*
+ * Write the edges to two devices, and have a program work on them there with a cache of an eighth
+ * of them.
+ */
+static int work_on(struct runner *r, struct graph *g,
+		   int (*program)(struct graph *g, struct gpu_whole *w))
 {
 	uint64_t bytes = (g->edges * g->id_bytes + 4095) / 4096 * 4096,
 		 slots = bytes / 512 / 8 + 16;
-	struct annex_gpu_opts opts = {.bytes = slots * 512, .line = 512, .queues = 2};
-	struct gpu_search s = {.offsets = g->offsets,
-			       .vertices = g->vertices,
-			       .source = source,
-			       .depth = g->depth,
-			       .parent = g->parent};
-	struct annex_gpu_context *ctx = NULL;
-	struct annex_gpu_array words, edges;
 	char uri[64];
+	const char *const more[] = {uri};
+	struct annex_gpu_opts opts = {.bytes = slots * 512,
+				      .line = 512,
+				      .queues = 2,
+				      .size = bytes,
+				      .more = more,
+				      .nmore = 1};
+	struct gpu_whole w = {
+		.r = r, .slots = slots, .offsets = g->offsets, .vertices = g->vertices};
+	struct annex_gpu_array words;
 	int err, closed;
 
 	snprintf(uri, sizeof(uri), "mem:%" PRIu64, bytes);
-	err = annex_gpu_open(uri, &opts, r->memory, &ctx);
+	err = annex_gpu_open(uri, &opts, r->memory, &w.ctx);
 	if (!err)
-		err = annex_gpu_array_init(&words, ctx, 0, 8, bytes / 8);
+		err = annex_gpu_array_init(&words, w.ctx, 0, 8, bytes / 8);
 	if (!err)
-		err = annex_gpu_array_init(&edges, ctx, 0, g->id_bytes, g->edges);
+		err = annex_gpu_array_init(&w.edges, w.ctx, 0, g->id_bytes, g->edges);
 	if (err)
 		err_lib(err, "cannot open %s", uri);
 	if (!err)
-		err = runner_upload(r, ctx, &words, g->ids, bytes);
+		err = runner_upload(r, w.ctx, &words, g->ids, bytes);
 	if (!err)
-		err = gpu_search_run(r, ctx, slots, &edges, &s);
-	closed = annex_gpu_close(ctx);
+		err = program(g, &w);
+	closed = annex_gpu_close(w.ctx);
 	return err ? err : closed;
 }
 
 static int search_ids(struct runner *r, uint32_t id_bytes)
 {
 	uint64_t vertices = tests_small() ? 1500 : 20000;
-	uint32_t source = (uint32_t)(tests_seed() % vertices);
 	struct graph g;
 	int err = graph_make(&g, vertices, id_bytes);
 
+	g.source = (uint32_t)(tests_seed() % vertices);
 	if (!err)
-		err = search_on(r, &g, source);
+		err = work_on(r, &g, search);
 	if (!err) {
-		host_search(&g, source);
-		err = judge(&g, source);
+		host_search(&g, g.source);
+		err = judge(&g, g.source);
 	}
 	graph_free(&g);
 	return err;
@@ -164,15 +199,115 @@ static int search_ids(struct runner *r, uint32_t id_bytes)
 GPU_TEST(search_narrow, search_ids(r, 4))
 GPU_TEST(search_wide, search_ids(r, 8))
 
-/* An edge that leads out of the graph ends the search, and touches nothing. */
-static int search_stray(struct runner *r)
+/* Smallest vertices of the components: labels go along edges, both ways, until none changes. */
+static void host_components(struct graph *g)
+{
+	bool again = true;
+
+	for (uint64_t v = 0; v < g->vertices; v++)
+		g->want[v] = (uint32_t)v;
+	while (again) {
+		again = false;
+		for (uint64_t v = 0; v < g->vertices; v++) {
+			for (uint64_t e = g->offsets[v]; e < g->offsets[v + 1]; e++) {
+				uint32_t *a = &g->want[v], *b = &g->want[id_at(g, e)];
+
+				again |= *a != *b;
+				*a = *b = *a < *b ? *a : *b;
+			}
+		}
+	}
+}
+
+/* Few edges, so that there are many components. */
+static int components_of(struct runner *r, uint32_t id_bytes)
+{
+	struct graph g;
+	int err = graph_make(&g, tests_small() ? 1500 : 20000, id_bytes);
+
+	if (!err) {
+		g.edges /= 2 * DEGREE;
+		for (uint64_t v = 0; v <= g.vertices; v++)
+			g.offsets[v] = v * g.edges / g.vertices;
+		err = work_on(r, &g, components);
+	}
+	if (!err)
+		host_components(&g);
+	for (uint64_t v = 0; !err && v < g.vertices; v++) {
+		/* Names of smaller vertices: by now that is its own's final name. */
+		g.depth[v] = g.depth[g.depth[v]];
+		if (g.depth[v] != g.want[v])
+			err = err_set(-EBADMSG, "vertex %" PRIu64 ": component %u, not %u", v,
+				      g.depth[v], g.want[v]);
+	}
+	graph_free(&g);
+	return err;
+}
+
+GPU_TEST(components_narrow, components_of(r, 4))
+GPU_TEST(components_wide, components_of(r, 8))
+
+/* The ranks after as many iterations: by one thread, in the same arithmetic. */
+static int judge_ranks(const struct graph *g)
+{
+	uint64_t n = g->vertices;
+	uint64_t *rank = calloc(n, 8), *next = calloc(n, 8);
+	int err = rank && next ? 0 : err_set(-ENOMEM, "out of memory");
+
+	for (uint64_t v = 0; !err && v < n; v++)
+		rank[v] = PAGERANK_ONE / n;
+	for (uint32_t k = 0; !err && k < g->iterations; k++) {
+		uint64_t loose = 0;
+
+		memset(next, 0, n * 8);
+		for (uint64_t v = 0; v < n; v++) {
+			uint64_t from = g->offsets[v], to = g->offsets[v + 1];
+
+			loose += from == to ? rank[v] : 0;
+			for (uint64_t e = from; e < to; e++)
+				next[id_at(g, e)] += pagerank_share(rank[v], to - from);
+		}
+		for (uint64_t v = 0; v < n; v++)
+			rank[v] = next[v] + pagerank_common(loose, n);
+	}
+	for (uint64_t v = 0; !err && v < n; v++)
+		if (g->rank[v] != rank[v])
+			err = err_set(-EBADMSG,
+				      "vertex %" PRIu64 ": rank %" PRIu64 ", not %" PRIu64, v,
+				      g->rank[v], rank[v]);
+	free(rank);
+	free(next);
+	return err;
+}
+
+static int ranks_of(struct runner *r, uint32_t id_bytes)
+{
+	struct graph g;
+	int err = graph_make(&g, tests_small() ? 1500 : 20000, id_bytes);
+
+	if (!err)
+		err = work_on(r, &g, ranks);
+	if (!err && g.iterations != RANK_ITERATIONS && g.change > PAGERANK_TOLERANCE)
+		err = err_set(-EBADMSG, "it ended after %u iterations", g.iterations);
+	if (!err)
+		err = judge_ranks(&g);
+	graph_free(&g);
+	return err;
+}
+
+GPU_TEST(ranks_narrow, ranks_of(r, 4))
+GPU_TEST(ranks_wide, ranks_of(r, 8))
+
+/* An edge that leads out of the graph ends the program, and touches nothing. */
+static int stray(struct runner *r, int (*program)(struct graph *g, struct gpu_whole *w))
 {
 	struct graph g;
 	int err = graph_make(&g, 600, 4);
 
 	if (!err) {
 		((uint32_t *)g.ids)[g.offsets[5]] = 600;
-		err = search_on(r, &g, 5);
+		g.source = 5;
+		err = work_on(r, &g, program);
 		err = err == -EINVAL ? 0 : err_set(-EBADMSG, "a stray edge: %d", err);
 		if (!err)
 			err_clear();
@@ -180,6 +315,10 @@ static int search_stray(struct runner *r)
 	graph_free(&g);
 	return err;
 }
+
+GPU_TEST(search_stray, stray(r, search))
+GPU_TEST(components_stray, stray(r, components))
+GPU_TEST(ranks_stray, stray(r, ranks))
 
 static void host_add(uint32_t type, void *c, const void *a, const void *b, uint64_t i)
 {
@@ -284,6 +423,12 @@ const struct gpu_test program_tests[] = {
 	{"search, ids of 4 bytes", search_narrow},
 	{"search, ids of 8 bytes", search_wide},
 	{"search, an edge that leads nowhere", search_stray},
+	{"components, ids of 4 bytes", components_narrow},
+	{"components, ids of 8 bytes", components_wide},
+	{"components, an edge that leads nowhere", components_stray},
+	{"ranks, ids of 4 bytes", ranks_narrow},
+	{"ranks, ids of 8 bytes", ranks_wide},
+	{"ranks, an edge that leads nowhere", ranks_stray},
 	{"c = a + b, f64", add_doubles},
 	{"c = a + b, f32", add_floats},
 	{"c = a + b, u64", add_longs},

@@ -33,7 +33,7 @@ struct gpu_test {
 extern const struct gpu_test array_tests[];   /* elements, spans, tickets */
 extern const struct gpu_test drive_tests[];   /* the same on $ANNEX_TEST_DEVICE */
 extern const struct gpu_test fault_tests[];   /* devices with faults */
-extern const struct gpu_test program_tests[]; /* search and addition */
+extern const struct gpu_test program_tests[]; /* algorithms on graphs, and addition */
 extern const struct gpu_test tier_tests[];    /* spaces in GPU memory */
 
 #endif

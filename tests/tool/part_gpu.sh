@@ -3,7 +3,7 @@
 # What GPU threads do, or the one line that says why they do not.
 
 make_graph
-for c in "bench cuda" "graph bfs" vadd; do
+for c in "bench cuda" "graph bfs" "graph cc" "graph pagerank" vadd; do
 	# shellcheck disable=SC2086
 	claim "$c has help" "$annex" $c --help
 	holds "which tells of GPUs" grep -q -- "--gpu" out
@@ -15,6 +15,10 @@ refused "more queues than there is room for" "from 1 to 16" "$annex" bench cuda 
 refused "a GPU of no number" "--gpu" "$annex" bench cuda --gpu x
 refused "threads of the host, search" "leave it out with --gpu" \
 	"$annex" graph bfs k.csr --gpu --threads 2
+for c in cc pagerank; do
+	refused "threads of the host, $c" "leave it out with --gpu" \
+		"$annex" graph $c k.csr --gpu --threads 2
+done
 refused "another access" "leave out --access" "$annex" graph bfs k.csr --gpu --access mmap
 refused "a device that is empty beside one that is not" "do not mix them" "$annex" graph bfs k.csr \
 	--gpu --device mem:4M --device file:k.csr
@@ -28,6 +32,10 @@ if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then
 	claim "search by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M --verify
 	claim "search of a mem: device by a GPU" "$annex" graph bfs k.csr --gpu --cache 1M \
 		--device mem:4M --verify
+	for c in cc pagerank; do
+		claim "$c by a GPU" "$annex" graph $c k.csr --gpu --cache 1M --device mem:4M \
+			--device mem:4M --verify
+	done
 	for layout in stripe replica; do
 		claim "search of three devices by a GPU, $layout" "$annex" graph bfs k.csr --gpu \
 			--cache 1M --device mem:4M --device mem:4M --device mem:4M \
@@ -38,7 +46,9 @@ if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then
 	claim "sums by a GPU" "$annex" vadd ga.f64 gb.f64 -o gc.f64 --gpu --cache 768K --verify
 else
 	refused "no GPU to measure" "$why" "$annex" bench cuda
-	refused "no GPU to search" "$why" "$annex" graph bfs k.csr --gpu
+	for c in bfs cc pagerank; do
+		refused "no GPU for $c" "$why" "$annex" graph $c k.csr --gpu
+	done
 	claim "numbers for no GPU" "$annex" vadd gen ga.f64 --size 64K
 	refused "no GPU to add" "$why" "$annex" vadd ga.f64 ga.f64 -o gc.f64 --gpu
 fi

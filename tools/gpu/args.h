@@ -32,7 +32,9 @@
 	X(null, null, 1)                                                                           \
 	X(upload, upload, 2)                                                                       \
 	X(vadd, vadd, 2)                                                                           \
-	X(bfs, bfs, 2)
+	X(bfs, bfs, 2)                                                                             \
+	X(sweep, sweep, 2)                                                                         \
+	X(rank, rank, 2)
 
 #define GPU_BLOCK 256u
 #define GPU_WARP_ALL 0xffffffffu /* all lanes; blocks are of whole warps */
@@ -149,6 +151,17 @@ struct gpu_args_vadd {
 	uint32_t ahead; /* lines that a warp asks for beyond those it works on, at most 32 */
 };
 
+/*
+ * struct gpu_graph - A graph whose edges are on storage.
+ * @edges: ids of 4 or 8 bytes.
+ * @offsets: where the edges of each vertex begin, one more than there are vertices.
+ */
+struct gpu_graph {
+	struct annex_gpu_array edges;
+	const uint64_t *offsets;
+	uint64_t vertices;
+};
+
 /* struct gpu_frontier - The vertices of a level, as warps share them. */
 struct gpu_frontier {
 	uint64_t count;
@@ -159,15 +172,38 @@ struct gpu_frontier {
 
 /* bfs: one level. */
 struct gpu_args_bfs {
-	struct annex_gpu_array edges; /* ids of 4 or 8 bytes */
-	const uint64_t *offsets;
+	struct gpu_graph g;
 	uint32_t *depth;
 	uint32_t *parent;
 	const uint32_t *now;
 	uint32_t *next;
 	struct gpu_frontier *f;
-	uint64_t vertices;
 	uint32_t level;
+};
+
+/*
+ * sweep: visit all edges once. With @component, join the components of their ends; without, push
+ * the vertices' ranks along them.
+ */
+struct gpu_args_sweep {
+	struct gpu_graph g;
+	uint64_t *hand; /* the next vertex to be taken */
+	uint32_t *component;
+	const uint64_t *rank;
+	uint64_t *next;
+};
+
+/*
+ * rank: the end of an iteration, in which each vertex also gets @share. Result: the sum of changes,
+ * and as @done the rank of vertices without edges.
+ */
+struct gpu_args_rank {
+	const uint64_t *offsets;
+	uint64_t *rank;
+	uint64_t *next;
+	struct gpu_result *r;
+	uint64_t vertices;
+	uint64_t share;
 };
 
 #define GPU_FAR 0xffffffffu /* depth and parent of a vertex that was not reached */

@@ -6,8 +6,7 @@
 #ifndef TOOLS_GPU_K_BFS_H
 #define TOOLS_GPU_K_BFS_H
 
-#include "args.h"
-#include "k_lines.h"
+#include "k_graph.h"
 
 /* Whether neighbour @u was new; then it is the caller's to add. */
 static inline ANNEX_HD bool gpu_bfs_visit(const struct gpu_args_bfs *b, uint32_t v, uint64_t u)
@@ -46,7 +45,7 @@ static inline ANNEX_HD int gpu_bfs_line(const struct gpu_args_bfs *b, uint32_t v
 {
 	struct annex_gpu_span s;
 	bool stray = false;
-	int err = gpu_span_all(&b->edges, i, left, 0, &s);
+	int err = gpu_span_all(&b->g.edges, i, left, 0, &s);
 
 	if (err)
 		return err;
@@ -55,40 +54,25 @@ static inline ANNEX_HD int gpu_bfs_line(const struct gpu_args_bfs *b, uint32_t v
 		bool found = false;
 
 		if (e < s.count) {
-			u = b->edges.elem_shift == 3 ? ((const uint64_t *)s.data)[e]
-						     : ((const uint32_t *)s.data)[e];
-			stray |= u >= b->vertices;
-			found = u < b->vertices && gpu_bfs_visit(b, v, u);
+			u = gpu_edge_at(&b->g, &s, e);
+			stray |= u >= b->g.vertices;
+			found = u < b->g.vertices && gpu_bfs_visit(b, v, u);
 		}
 		gpu_bfs_add(b, found, u);
 	}
 	*n = s.count;
-	annex_gpu_span_end(&b->edges, &s);
-	if (annex_warp_ballot(GPU_WARP_ALL, stray))
-		return annex_gpu_fail(b->edges.cache, -EINVAL, UINT64_MAX);
-	return 0;
-}
-
-/* Each lane begins the read of another line of the edges [@i, @end). */
-static inline ANNEX_HD void gpu_bfs_ahead(const struct gpu_args_bfs *b, uint64_t i, uint64_t end)
-{
-	uint64_t per_line = (uint64_t)1 << (b->edges.line_shift - b->edges.elem_shift);
-	uint64_t mine = i + annex_lane() * per_line;
-
-	annex_warp_sync(GPU_WARP_ALL);
-	if (annex_lane() && mine < end)
-		annex_gpu_prefetch(&b->edges, mine);
+	return gpu_edges_end(&b->g, &s, stray);
 }
 
 static inline ANNEX_HD int gpu_bfs_vertex(const struct gpu_args_bfs *b, uint32_t v)
 {
-	uint64_t i = b->offsets[v], end = b->offsets[v + 1ull], n = 0;
+	uint64_t i = b->g.offsets[v], end = b->g.offsets[v + 1ull], n = 0;
 	uint32_t lines = 0;
 	int err = 0;
 
 	for (; !err && i < end; i += n) {
 		if (lines++ % ANNEX_WARP_LANES == 0)
-			gpu_bfs_ahead(b, i, end);
+			gpu_edges_ahead(&b->g, i, end);
 		err = gpu_bfs_line(b, v, i, end - i, &n);
 	}
 	return err;
@@ -100,18 +84,13 @@ static inline ANNEX_HD void gpu_body_bfs(const struct gpu_args_bfs *b, struct gp
 
 	(void)t;
 	for (int err = 0; !err;) {
-		uint64_t take = 0;
+		uint64_t take = gpu_take(&b->f->hand);
 		uint32_t v;
 
-		/* Lists differ in length: warps take single vertices. Relaxed: only a number. */
-		if (!annex_lane())
-			take = annex_local_add(&b->f->hand, 1, ANNEX_RELAXED);
-		annex_warp_sync(GPU_WARP_ALL);
-		take = annex_warp_shfl(GPU_WARP_ALL, take, 0);
 		if (take >= b->f->count)
 			break;
 		v = b->now[take];
-		edges += b->offsets[v + 1ull] - b->offsets[v];
+		edges += b->g.offsets[v + 1ull] - b->g.offsets[v];
 		err = gpu_bfs_vertex(b, v);
 	}
 	if (!annex_lane())

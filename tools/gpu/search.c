@@ -60,14 +60,12 @@ static int level(struct there *t, struct annex_gpu_context *ctx, uint64_t thread
 		 const struct annex_gpu_array *edges, struct gpu_search *s, struct gpu_frontier *f)
 {
 	struct gpu_args_bfs args = {
-		.edges = *edges,
-		.offsets = t->offsets,
+		.g = {.edges = *edges, .offsets = t->offsets, .vertices = s->vertices},
 		.depth = t->depth,
 		.parent = t->parent,
 		.now = t->now,
 		.next = t->next,
 		.f = t->f,
-		.vertices = s->vertices,
 		.level = s->levels + 1,
 	};
 	uint64_t wanted = f->count * ANNEX_WARP_LANES;

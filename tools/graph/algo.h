@@ -6,6 +6,7 @@
 #ifndef TOOLS_GRAPH_ALGO_H
 #define TOOLS_GRAPH_ALGO_H
 
+#include "../gpu/rank.h"
 #include "edges.h"
 
 /* struct bfs - Depth and parent of every vertex reached; CSR_NONE for the others. */
@@ -32,14 +33,14 @@ struct cc {
 int cc_run(struct edges *e, struct cc *r);
 void cc_free(struct cc *r);
 
-#define PAGERANK_DAMPING 0.85
-#define PAGERANK_TOLERANCE 1e-6 /* change of all ranks together (L1) at which it ends */
-#define PAGERANK_ONE (1ull << 60)
-
 /*
- * struct pagerank - Ranks in units of 2^-60. In fixed point the additions commute, so that the
- * result is the same with any number of threads.
+ * cc_start() - Memory for the components of @n vertices. cc_summarise() - From components that name
+ * any smaller vertex of the same component each, all results.
  */
+int cc_start(struct cc *r, uint64_t n);
+int cc_summarise(struct cc *r);
+
+/* struct pagerank - Ranks in units of 1 / PAGERANK_ONE. */
 struct pagerank {
 	uint64_t vertices;
 	uint64_t *rank;

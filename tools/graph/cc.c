@@ -60,7 +60,7 @@ static void visit(void *ctx, unsigned int thread, uint32_t v, const uint32_t *id
 		join(ctx, v, ids[i]);
 }
 
-static int summarise(struct cc *r)
+int cc_summarise(struct cc *r)
 {
 	uint32_t *size = mem_alloc(r->vertices, sizeof(*size), "component sizes");
 
@@ -80,20 +80,25 @@ static int summarise(struct cc *r)
 	return 0;
 }
 
+int cc_start(struct cc *r, uint64_t n)
+{
+	memset(r, 0, sizeof(*r));
+	r->vertices = n;
+	r->component = mem_alloc(n, sizeof(*r->component), "components");
+	return r->component ? 0 : -ENOMEM;
+}
+
 int cc_run(struct edges *e, struct cc *r)
 {
-	int err;
+	int err = cc_start(r, e->g->h.vertices);
 
-	memset(r, 0, sizeof(*r));
-	r->vertices = e->g->h.vertices;
-	r->component = mem_alloc(r->vertices, sizeof(*r->component), "components");
-	if (!r->component)
-		return -ENOMEM;
+	if (err)
+		return err;
 	for (uint64_t v = 0; v < r->vertices; v++)
 		r->component[v] = (uint32_t)v;
 	progress_begin("joining");
 	err = edges_sweep(e, NULL, false, visit, r);
-	return err ? err : summarise(r);
+	return err ? err : cc_summarise(r);
 }
 
 void cc_free(struct cc *r)

@@ -2,8 +2,12 @@
 /*
  * annex graph bfs and sssp: from one vertex.
  */
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
+#include "../gpu/search.h"
 #include "tools/common/commands.h"
+#include "tools/common/mem.h"
 #include "run.h"
 
 static int bfs_do(struct run *run, struct edges *e)
@@ -28,19 +32,31 @@ static void bfs_done(struct run *run)
 	bfs_free(&run->r.bfs);
 }
 
-static int set_gpu(void *o, const char *opt, char *arg)
+static int bfs_on_gpu(struct run *run, struct gpu_whole *w, uint64_t *edges)
 {
-	struct run *run = o;
+	struct bfs *b = &run->r.bfs;
+	struct gpu_search s = {
+		.offsets = w->offsets, .vertices = w->vertices, .source = run->source};
+	int err;
 
-	run->on_gpu = true;
-	return arg ? cli_u32(opt, arg, 0, 1023, &run->gpu) : 0;
+	memset(b, 0, sizeof(*b));
+	b->vertices = w->vertices;
+	b->depth = s.depth = mem_alloc(b->vertices, sizeof(*b->depth), "depths");
+	b->parent = s.parent = mem_alloc(b->vertices, sizeof(*b->parent), "parents");
+	if (!b->depth || !b->parent)
+		return -ENOMEM;
+	err = gpu_search_run(w->r, w->ctx, w->slots, &w->edges, &s);
+	b->reached = s.reached;
+	b->levels = s.levels;
+	w->seconds = s.seconds;
+	*edges = s.edges;
+	return err;
 }
 
 static const struct cli_option bfs_options[] = {
 	{"source", 's', "VERTEX", 0, OPT_TEXT(struct run, source_name),
 	 "Name or number of the vertex to start from (highest degree)"},
-	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
-	 "Search on GPU N (0), with the cache in its memory"},
+	CLI_ALSO(run_gpu_options),
 	CLI_ALSO(run_options),
 	{0}};
 
@@ -53,8 +69,8 @@ static const char bfs_doc[] =
 
 int graph_bfs(int argc, char **argv)
 {
-	static const struct algorithm a = {bfs_options, bfs_doc,  bfs_do, bfs_judge,
-					   bfs_report,  bfs_done, true};
+	static const struct algorithm a = {bfs_options, bfs_doc,    bfs_do,   bfs_on_gpu,
+					   bfs_judge,   bfs_report, bfs_done, true};
 
 	return run_graph(&a, argc, argv);
 }
@@ -96,8 +112,8 @@ static const char sssp_doc[] = "Shortest paths by the weights of the file; witho
 
 int graph_sssp(int argc, char **argv)
 {
-	static const struct algorithm a = {sssp_options, sssp_doc,  sssp_do, sssp_judge,
-					   sssp_report,  sssp_done, true};
+	static const struct algorithm a = {sssp_options, sssp_doc,    sssp_do,   NULL,
+					   sssp_judge,   sssp_report, sssp_done, true};
 
 	return run_graph(&a, argc, argv);
 }

@@ -2,8 +2,11 @@
 /*
  * annex graph cc and pagerank: over the whole graph.
  */
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include "tools/common/commands.h"
+#include "tools/common/mem.h"
 #include "run.h"
 
 #define TOP 5 /* vertices that pagerank names */
@@ -11,6 +14,17 @@
 static int cc_do(struct run *run, struct edges *e)
 {
 	return cc_run(e, &run->r.cc);
+}
+
+static int cc_on_gpu(struct run *run, struct gpu_whole *w, uint64_t *edges)
+{
+	struct cc *r = &run->r.cc;
+	int err = cc_start(r, w->vertices);
+
+	if (!err)
+		err = gpu_components(w, r->component);
+	*edges = run->g.h.edges;
+	return err ? err : cc_summarise(r);
 }
 
 static int cc_judge(struct run *run)
@@ -30,15 +44,20 @@ static void cc_done(struct run *run)
 	cc_free(&run->r.cc);
 }
 
+static const struct cli_option cc_options[] = {
+	CLI_ALSO(run_gpu_options), CLI_ALSO(run_options), {0}};
+
 static const char cc_doc[] =
 	"Connected components; of a directed graph, the weakly connected ones.\n\n" RUN_DOC
-	"\vExample:\n"
-	"  annex graph cc lj.csr --cache 256K --verify";
+	"\vExamples:\n"
+	"  annex graph cc lj.csr --cache 256K --verify\n"
+	"  annex graph cc kron27.csr --gpu --cache 8G --device pci:0000:01:00.0 --device "
+	"pci:0000:02:00.0";
 
 int graph_cc(int argc, char **argv)
 {
-	static const struct algorithm a = {NULL,      cc_doc,  cc_do, cc_judge,
-					   cc_report, cc_done, false};
+	static const struct algorithm a = {cc_options, cc_doc,    cc_do,   cc_on_gpu,
+					   cc_judge,   cc_report, cc_done, false};
 
 	return run_graph(&a, argc, argv);
 }
@@ -46,6 +65,21 @@ int graph_cc(int argc, char **argv)
 static int pagerank_do(struct run *run, struct edges *e)
 {
 	return pagerank_run(e, run->iterations, &run->r.pagerank);
+}
+
+static int pagerank_on_gpu(struct run *run, struct gpu_whole *w, uint64_t *edges)
+{
+	struct pagerank *r = &run->r.pagerank;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->vertices = w->vertices;
+	r->rank = mem_alloc(r->vertices, sizeof(*r->rank), "ranks");
+	if (!r->rank)
+		return -ENOMEM;
+	err = gpu_ranks(w, run->iterations, r->rank, &r->iterations, &r->change);
+	*edges = run->g.h.edges * r->iterations;
+	return err;
 }
 
 static int pagerank_judge(struct run *run)
@@ -105,6 +139,7 @@ static void pagerank_done(struct run *run)
 static const struct cli_option pagerank_options[] = {{"iterations", 0, "N", 0,
 						      OPT_U32(struct run, iterations, 1, 1000000),
 						      "Stop after N iterations at most (100)"},
+						     CLI_ALSO(run_gpu_options),
 						     CLI_ALSO(run_options),
 						     {0}};
 
@@ -114,9 +149,9 @@ static const char pagerank_doc[] = "PageRank with a damping of 0.85, until the r
 
 int graph_pagerank(int argc, char **argv)
 {
-	static const struct algorithm a = {
-		pagerank_options, pagerank_doc,  pagerank_do, pagerank_judge,
-		pagerank_report,  pagerank_done, false};
+	static const struct algorithm a = {pagerank_options, pagerank_doc,   pagerank_do,
+					   pagerank_on_gpu,  pagerank_judge, pagerank_report,
+					   pagerank_done,    false};
 
 	return run_graph(&a, argc, argv);
 }

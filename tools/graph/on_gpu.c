@@ -4,12 +4,23 @@
 #include <unistd.h>
 #include <annex/uri.h>
 #include "tools/common/error.h"
-#include "../gpu/search.h"
 #include "tools/common/mem.h"
 #include "tools/common/uri.h"
 #include "run.h"
 
 #define PIECE (32ull << 20) /* of a file that is copied to a mem: device */
+
+static int set_gpu(void *o, const char *opt, char *arg)
+{
+	struct run *run = o;
+
+	run->on_gpu = true;
+	return arg ? cli_u32(opt, arg, 0, 1023, &run->gpu) : 0;
+}
+
+const struct cli_option run_gpu_options[] = {{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
+					      "Compute on GPU N (0), with the cache in its memory"},
+					     {0}};
 
 int gpu_check(const struct run *run)
 {
@@ -49,55 +60,51 @@ static int fill(struct run *run, struct runner *r, struct annex_gpu_context *ctx
 	return err;
 }
 
-static void report(const struct run *run, const struct gpu_search *s,
-		   const struct annex_gpu_stats *st, const char *gpu, struct out *out)
+static void report(const struct run *run, const struct gpu_whole *w, uint64_t edges,
+		   uint64_t bytes_read, struct out *out)
 {
-	uint64_t asked = s->edges * run->g.h.id_bytes;
+	uint64_t asked = edges * run->g.h.id_bytes;
 
 	out_text(out, "file", "graph file", run->file);
 	out_count(out, "vertices", "vertices", run->g.h.vertices);
 	out_count(out, "edges", "edges", run->g.h.edges);
-	out_text(out, "gpu", "GPU", gpu);
+	out_text(out, "gpu", "GPU", w->r->name);
 	out_bytes(out, "cache_bytes", "cache", run->store.cache);
 	out_bytes(out, "line_bytes", "line", run->store.line);
-	out_seconds(out, "time_s", "time of the kernels", s->seconds);
-	out_count(out, "edges_traversed", "edges traversed", s->edges);
-	out_rate(out, "edges_per_s", "speed", (double)s->edges / s->seconds, " edges");
+	out_seconds(out, "time_s", "time of the kernels", w->seconds);
+	out_count(out, "edges_traversed", "edges traversed", edges);
+	out_rate(out, "edges_per_s", "speed", (double)edges / w->seconds, " edges");
 	out_bytes(out, "bytes_asked", "bytes asked", asked);
-	out_bytes(out, "bytes_read", "bytes read", st->bytes_read);
+	out_bytes(out, "bytes_read", "bytes read", bytes_read);
 	out_ratio(out, "read_amplification", "read amplification",
-		  (double)st->bytes_read / (double)asked, "x");
+		  (double)bytes_read / (double)asked, "x");
 }
 
-static int search(struct run *run, struct runner *r, struct annex_gpu_context *ctx, struct out *out)
+static int search(struct run *run, const struct algorithm *a, struct runner *r,
+		  struct annex_gpu_context *ctx, struct out *out)
 {
 	struct annex_gpu_stats before = {0}, after = {0};
-	struct bfs *b = &run->r.bfs;
-	struct gpu_search s = {
+	struct gpu_whole w = {
+		.r = r,
+		.ctx = ctx,
+		.slots = run->store.cache / run->store.line,
 		.offsets = run->g.offsets,
-		.vertices = b->vertices,
-		.source = run->source,
-		.depth = b->depth,
-		.parent = b->parent,
+		.vertices = run->g.h.vertices,
 	};
-	struct annex_gpu_array edges;
-	int err = annex_gpu_array_init(&edges, ctx, run->g.h.section[CSR_EDGES].offset,
+	uint64_t edges = 0;
+	int err = annex_gpu_array_init(&w.edges, ctx, run->g.h.section[CSR_EDGES].offset,
 				       run->g.h.id_bytes, run->g.h.edges);
 
 	if (!err)
 		err = annex_gpu_get_stats(ctx, &before);
 	if (err)
 		return err_lib(err, "cannot make an array of the edges of %s", run->file);
-	err = gpu_search_run(r, ctx, run->store.cache / run->store.line, &edges, &s);
+	err = a->on_gpu(run, &w, &edges);
 	if (!err && annex_gpu_get_stats(ctx, &after))
 		err = err_set(-EIO, "cannot read the counters");
-	if (err)
-		return err;
-	b->reached = s.reached;
-	b->levels = s.levels;
-	after.bytes_read -= before.bytes_read;
-	report(run, &s, &after, r->name, out);
-	return 0;
+	if (!err)
+		report(run, &w, edges, after.bytes_read - before.bytes_read, out);
+	return err;
 }
 
 static int keep_writers_out(struct annex_gpu_context *ctx)
@@ -116,7 +123,7 @@ static int keep_writers_out(struct annex_gpu_context *ctx)
 	return 0;
 }
 
-static int search_on(struct run *run, struct runner *r, struct out *out)
+static int search_on(struct run *run, const struct algorithm *a, struct runner *r, struct out *out)
 {
 	struct annex_gpu_opts opts = {
 		.bytes = run->store.cache,
@@ -143,27 +150,25 @@ static int search_on(struct run *run, struct runner *r, struct out *out)
 	if (!err && annex_dev_traits(uri) & ANNEX_TRAIT_VOLATILE)
 		err = fill(run, r, ctx);
 	if (!err)
-		err = search(run, r, ctx, out);
+		err = search(run, a, r, ctx, out);
 	closed = annex_gpu_close(ctx);
 	if (!err && closed)
 		err = err_lib(closed, "cannot close device %s", uri);
 	return err;
 }
 
-int gpu_search(struct run *run, struct out *out)
+int gpu_run(struct run *run, const struct algorithm *a, struct out *out)
 {
-	struct bfs *b = &run->r.bfs;
 	struct runner *r = NULL;
-	int err = runner_open((int)run->gpu, &r);
+	int err;
 
-	memset(b, 0, sizeof(*b));
+	/* a->free() also frees results that were not made. */
+	memset(&run->r, 0, sizeof(run->r));
+	err = runner_open((int)run->gpu, &r);
 	if (err)
 		return err;
 	run->store.cache = storage_useful(&run->store, run->g.size, run->store.cache);
-	b->vertices = run->g.h.vertices;
-	b->depth = mem_alloc(b->vertices, sizeof(*b->depth), "depths");
-	b->parent = mem_alloc(b->vertices, sizeof(*b->parent), "parents");
-	err = b->depth && b->parent ? search_on(run, r, out) : -ENOMEM;
+	err = search_on(run, a, r, out);
 	runner_close(r);
 	return err;
 }

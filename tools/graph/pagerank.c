@@ -21,7 +21,7 @@ static void visit(void *ctx, unsigned int thread, uint32_t v, const uint32_t *id
 {
 	struct push *p = ctx;
 	uint64_t degree = p->g->offsets[v + 1ull] - p->g->offsets[v];
-	uint64_t share = (uint64_t)((double)p->r->rank[v] * PAGERANK_DAMPING / (double)degree);
+	uint64_t share = pagerank_share(p->r->rank[v], degree);
 
 	(void)thread;
 	(void)weights;
@@ -37,9 +37,7 @@ static uint64_t common_share(const struct push *p)
 	for (uint64_t v = 0; v < n; v++)
 		if (p->g->offsets[v] == p->g->offsets[v + 1])
 			loose += p->r->rank[v];
-	return (uint64_t)(((1 - PAGERANK_DAMPING) * (double)PAGERANK_ONE +
-			   PAGERANK_DAMPING * (double)loose) /
-			  (double)n);
+	return pagerank_common(loose, n);
 }
 
 static int iterate(struct push *p, struct edges *e)

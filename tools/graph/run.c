@@ -121,7 +121,7 @@ static int search_host(struct run *run, const struct algorithm *a, struct pool *
 
 static int run_open(struct run *run, const struct algorithm *a, struct pool *pool, struct out *out)
 {
-	int err = run->on_gpu ? gpu_search(run, out) : search_host(run, a, pool, out);
+	int err = run->on_gpu ? gpu_run(run, a, out) : search_host(run, a, pool, out);
 
 	if (!err)
 		a->report(run, out);

@@ -8,6 +8,7 @@
 #include "tools/common/cli.h"
 #include "tools/common/device.h"
 #include "tools/common/out.h"
+#include "../gpu/whole.h"
 #include "algo.h"
 
 struct run {
@@ -27,19 +28,23 @@ struct run {
 	} r;
 };
 
-/* The part of one algorithm. */
+/*
+ * The part of one algorithm. @on_gpu: by GPU threads, over the edges of @w; *@edges: how many it
+ * visited.
+ */
 struct algorithm {
 	const struct cli_option *options; /* NULL: run_options */
 	const char *doc;
 	int (*run)(struct run *run, struct edges *e);
+	int (*on_gpu)(struct run *run, struct gpu_whole *w, uint64_t *edges);
 	int (*verify)(struct run *run);
 	void (*report)(struct run *run, struct out *out);
 	void (*free)(struct run *run);
 	bool sourced;
 };
 
-/* The options of all of them. */
-extern const struct cli_option run_options[];
+/* The options of all of them, and of algorithms with @on_gpu. */
+extern const struct cli_option run_options[], run_gpu_options[];
 
 #define RUN_DOC                                                                                    \
 	"Row offsets and results of vertices are in memory; the edges are read through a "         \
@@ -56,7 +61,7 @@ void run_report_vertex(struct run *run, struct out *out, const char *key, const 
 /* on_gpu.c: gpu_check() - -EINVAL for options that do not apply to a GPU. */
 int gpu_check(const struct run *run);
 
-/* gpu_search() - The search and its rows; the result is in run->r.bfs, to be freed in any case. */
-int gpu_search(struct run *run, struct out *out);
+/* gpu_run() - The algorithm and its rows; the result is in run->r, to be freed in any case. */
+int gpu_run(struct run *run, const struct algorithm *a, struct out *out);
 
 #endif
