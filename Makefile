@@ -544,7 +544,7 @@ help:
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
 #h figures-g10        write docs/models/figures-g10.md, G10's figures beside ours: TRACES=DIR
-#h figures-cxl figures-bytefs  write docs/models/figures-*.md, figures beside the papers'
+#h figures-bam figures-cxl figures-bytefs  write docs/models/figures-*.md, beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
 #h man                the manual, from --help and the headers: HELP2MAN=, KERNEL_DOC=FILE
@@ -566,7 +566,8 @@ help:
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-product check-models check-times check-all check-module check-qemu check-riscv \
 	check-debug-kernels lab bench bench-plan bench-ndp bench-migrate \
-	bench-rows bench-torch bench-share figures-g10 ndp-build bench-cxl figures-cxl bench-fs \
+	bench-rows bench-torch bench-share figures-g10 ndp-build bench-cxl figures-bam \
+	figures-cxl bench-fs \
 	figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
 	dist deb wheel fio-engine clean help FORCE
 .DELETE_ON_ERROR:

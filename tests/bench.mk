@@ -62,6 +62,11 @@ figures-cxl:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
 	$(Q)PYTHONPATH=tests/bench tests/models/bench/cxl.py $(OUT) figures
+# BaM's figures, beside ours.
+figures-bam:
+	@tests/deps.sh check
+	@+$(MAKE) --no-print-directory all
+	$(Q)NVCC='$(NVCC)' tests/bench/bam_figures.py $(OUT)
 # Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount
 # in real time, beside a directory that FUSE passes through.
 bench-fs:

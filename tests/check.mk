@@ -56,6 +56,7 @@ of_bench-cxl := reached/cxl-plan
 of_bench-fs := bench/fs fs/passthrough reached/fs
 of_bench-query := reached/query
 of_figures-g10 := reached/plan-trace
+of_figures-bam := reached/graph-scan
 of_figures-cxl := $(of_bench-cxl)
 of_figures-bytefs := $(of_bench-fs)
 scripts_bench-share := tests/bench/share.py
@@ -65,6 +66,7 @@ scripts_bench-cxl := $(wildcard tests/models/bench/cxl*.py)
 scripts_bench-fs := $(wildcard tests/models/bench/fs*.py tests/models/bench/cxl*.py) \
 	tests/models/fs/real.sh tests/models/fs/measure.py
 scripts_bench-query := tests/models/bench/query.sh tests/models/query
+scripts_figures-bam := tests/bench/bam_figures.py tests/gpu/without/library tools/gpu include
 scripts_figures-cxl := $(scripts_bench-cxl)
 scripts_figures-bytefs := $(scripts_bench-fs)
 bench_inputs = $(if $(of_$(1)),$(addprefix $(gcc)/,$(of_$(1))) $(scripts_$(1)) tests/bench.mk \
