@@ -29,7 +29,7 @@ QUESTIONS = ["total", "surcharge", "fee", "tolls", "tax"]
 SHARE = 511e3 / 1.7e9  # of trips of at least 30 miles
 QUEUES = [128, 40, 8, 1]
 KERNELS = [("bfs", "BFS"), ("sweep", "CC and PageRank"), ("vadd", "vectorAdd"),
-           ("gather", "random reads"), ("sum", "a sum of lines")]
+           ("scan", "taxi questions"), ("gather", "random reads"), ("sum", "a sum of lines")]
 
 # Table 2: reads of 512 bytes, reads of 4 KiB, writes of 512 bytes a second, of one drive; the
 # middle of a range.

@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <math.h>
+#include <unistd.h>
 #include "tests/unit/random.h"
 #include "rig.h"
 #include "tools/common/error.h"
 #include "tools/gpu/add.h"
 #include "tools/gpu/rank.h"
+#include "tools/gpu/scan.h"
 #include "tools/gpu/search.h"
 #include "tools/gpu/whole.h"
 
@@ -342,11 +345,135 @@ static void numbers(uint32_t type, void *to, uint64_t n, uint64_t *random)
 			((double *)to)[i] = (double)(int64_t)x / 3e9;
 		else if (type == GPU_F32)
 			((float *)to)[i] = (float)(int32_t)x / 3e4f;
-		else if (type == GPU_U64)
+		else if (type == GPU_U64 || type == GPU_I64)
 			((uint64_t *)to)[i] = x;
 		else
 			((uint32_t *)to)[i] = (uint32_t)x;
 	}
+}
+
+/* Questions of BaM section 5.3: rows that pass, and sums of up to five other columns. */
+#define COLUMNS 6u
+#define FAR 30.0
+
+struct table {
+	char *data[COLUMNS], uri[COLUMNS][300];
+	uint32_t type[COLUMNS];
+	uint64_t rows;
+};
+
+static void table_free(struct table *t)
+{
+	for (unsigned int i = 0; i < COLUMNS; i++) {
+		free(t->data[i]);
+		if (*t->uri[i])
+			unlink(t->uri[i] + strlen("file:"));
+	}
+}
+
+/* A column of doubles from 0 to 31, and columns of all types with values of up to 2^@bits. */
+static int table_make(struct table *t, uint64_t rows)
+{
+	static const uint32_t types[COLUMNS] = {GPU_F64, GPU_I64, GPU_F32,
+						GPU_U64, GPU_I32, GPU_U32};
+	uint64_t random = tests_seed() + 7;
+
+	memset(t, 0, sizeof(*t));
+	t->rows = rows;
+	for (unsigned int i = 0; i < COLUMNS; i++) {
+		uint64_t size = gpu_type_size(types[i]);
+		char name[] = "/tmp/annex-gpu.XXXXXX";
+		int fd = mkstemp(name);
+		bool whole;
+
+		t->type[i] = types[i];
+		t->data[i] = malloc(rows * size);
+		if (fd < 0 || !t->data[i])
+			return err_set(-ENOMEM, "no memory or file for a column");
+		snprintf(t->uri[i], sizeof(t->uri[i]), "file:%s", name);
+		numbers(types[i], t->data[i], rows, &random);
+		for (uint64_t k = 0; !i && k < rows; k++)
+			((double *)(void *)t->data[0])[k] = (double)(random_next(&random) % 3100) /
+							    100;
+		whole = write(fd, t->data[i], rows * size) == (ssize_t)(rows * size);
+		close(fd);
+		if (!whole)
+			return err_set(-EIO, "cannot write a column");
+	}
+	return 0;
+}
+
+/* The same by the host: rows in their order. Sums of floats may differ in the last digits. */
+static int judge_scan(const struct table *t, const struct gpu_scan *s)
+{
+	__int128 sum_i[COLUMNS] = {0};
+	double sum_f[COLUMNS] = {0}, size_f[COLUMNS] = {0};
+	uint64_t passed = 0;
+
+	for (uint64_t k = 0; k < t->rows; k++) {
+		if ((((const double *)(void *)t->data[0])[k] >= FAR) == s->negate)
+			continue;
+		passed++;
+		for (unsigned int i = 1; i < s->n; i++) {
+			const void *p = t->data[i] + k * gpu_type_size(t->type[i]);
+
+			if (t->type[i] == GPU_I64)
+				sum_i[i] += *(const int64_t *)p;
+			else if (t->type[i] == GPU_U64)
+				sum_i[i] += *(const uint64_t *)p;
+			else if (t->type[i] == GPU_I32)
+				sum_i[i] += *(const int32_t *)p;
+			else if (t->type[i] == GPU_U32)
+				sum_i[i] += *(const uint32_t *)p;
+			else
+				sum_f[i] += *(const float *)p;
+			size_f[i] += t->type[i] == GPU_F32 ? fabs((double)*(const float *)p) : 0;
+		}
+	}
+	if (s->passed != passed)
+		return err_set(-EBADMSG, "%" PRIu64 " rows, not %" PRIu64, s->passed, passed);
+	for (unsigned int i = 1; i < s->n; i++)
+		if (s->col[i].sum_i != sum_i[i] ||
+		    fabs(s->col[i].sum_f - sum_f[i]) > 1e-9 * size_f[i])
+			return err_set(-EBADMSG, "the sum of column %u is wrong", i);
+	return 0;
+}
+
+static int ask(struct runner *r, const struct table *t, unsigned int others, bool negate)
+{
+	struct gpu_scan s = {.n = 1 + others,
+			     .rows = t->rows,
+			     .cache = 128 * 512,
+			     .line = 512,
+			     .queues = 2,
+			     .negate = negate,
+			     .low.f = FAR,
+			     .high.f = INFINITY};
+	int err, closed;
+
+	for (unsigned int i = 0; i < s.n; i++) {
+		s.col[i].uri = t->uri[i];
+		s.col[i].type = t->type[i];
+	}
+	err = gpu_scan_open(r, &s);
+	if (!err)
+		err = gpu_scan_run(r, &s);
+	closed = gpu_scan_close(&s);
+	err = err ? err : closed;
+	return err ? err : judge_scan(t, &s);
+}
+
+static int questions(struct runner *r)
+{
+	struct table t;
+	int err = table_make(&t, tests_small() ? 6001 : 1000003);
+
+	for (unsigned int others = 0; !err && others < COLUMNS; others++)
+		err = ask(r, &t, others, false);
+	if (!err)
+		err = ask(r, &t, 2, true);
+	table_free(&t);
+	return err;
 }
 
 /* Every element of the sum, read back through the cache by another kernel. */
@@ -420,6 +547,7 @@ GPU_TEST(add_longs, add_type(r, GPU_U64))
 GPU_TEST(add_ints, add_type(r, GPU_U32))
 
 const struct gpu_test program_tests[] = {
+	{"sums over rows that pass, 0 to 5 columns", questions},
 	{"search, ids of 4 bytes", search_narrow},
 	{"search, ids of 8 bytes", search_wide},
 	{"search, an edge that leads nowhere", search_stray},

@@ -59,7 +59,7 @@ sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/nvme
 	lib/migrate/{copy,fault,finish,frames,guard,job,link,move,pace,page,pool,request}.c
 	lib/migrate/{room,runs,signal,space,store,table,tensor,tier,watch}.c lib/plan/system.c
 	tests/gpu/without/numa/hdm.c
-	tools/gpu/{search,add,whole}.c tests/gpu/{main,rig,arrays,faults,programs,tiers}.c)
+	tools/gpu/{search,add,scan,whole}.c tests/gpu/{main,rig,arrays,faults,programs,tiers}.c)
 # annex.offload for PyTorch needs more of the library, but no files of plans and traces.
 more=(lib/migrate/{ahead,exec,flight,kind,log,machine,planning,probe,uses}.c
 	lib/plan/{check,place,plan}.c lib/plan/trace/{trace,vitality}.c

@@ -12,6 +12,7 @@
 #include "tests.h"
 #include "tools/gpu/k_bfs.h"
 #include "tools/gpu/k_queue.h"
+#include "tools/gpu/k_scan.h"
 #include "tools/gpu/k_vadd.h"
 
 #define PER_BLOCK 2u /* warps: more of them than processors would only wait */

@@ -19,6 +19,9 @@ for c in cc pagerank; do
 	refused "threads of the host, $c" "leave it out with --gpu" \
 		"$annex" graph $c k.csr --gpu --threads 2
 done
+claim "rows to sum" "$annex" scan gen --rows 100K --selectivity 0.01 -o taxi
+question=(scan --columns taxi --where 'distance>=30' --sum 'total,tolls' --gpu)
+refused "threads of the host, scan" "leave out --threads" "$annex" "${question[@]}" --threads 2
 refused "another access" "leave out --access" "$annex" graph bfs k.csr --gpu --access mmap
 refused "a device that is empty beside one that is not" "do not mix them" "$annex" graph bfs k.csr \
 	--gpu --device mem:4M --device file:k.csr
@@ -41,6 +44,7 @@ if "$annex" bench cuda queues --threads 256 --commands 1 >out 2>err; then
 			--cache 1M --device mem:4M --device mem:4M --device mem:4M \
 			--layout $layout --verify
 	done
+	claim "sums of rows by a GPU" "$annex" "${question[@]}" --cache 1M --verify
 	claim "numbers for a GPU" "$annex" vadd gen ga.f64 --size 1M
 	claim "numbers to add" "$annex" vadd gen gb.f64 --size 1M --seed 2
 	claim "sums by a GPU" "$annex" vadd ga.f64 gb.f64 -o gc.f64 --gpu --cache 768K --verify
@@ -49,6 +53,7 @@ else
 	for c in bfs cc pagerank; do
 		refused "no GPU for $c" "$why" "$annex" graph $c k.csr --gpu
 	done
+	refused "no GPU to scan" "$why" "$annex" "${question[@]}"
 	claim "numbers for no GPU" "$annex" vadd gen ga.f64 --size 64K
 	refused "no GPU to add" "$why" "$annex" vadd ga.f64 ga.f64 -o gc.f64 --gpu
 fi

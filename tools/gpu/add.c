@@ -9,7 +9,7 @@
 
 uint32_t gpu_type_size(uint32_t type)
 {
-	return type == GPU_F64 || type == GPU_U64 ? 8 : 4;
+	return type == GPU_F64 || type == GPU_U64 || type == GPU_I64 ? 8 : 4;
 }
 
 int gpu_add_open(struct runner *r, struct gpu_add *a)

@@ -34,7 +34,8 @@
 	X(vadd, vadd, 2)                                                                           \
 	X(bfs, bfs, 2)                                                                             \
 	X(sweep, sweep, 2)                                                                         \
-	X(rank, rank, 2)
+	X(rank, rank, 2)                                                                           \
+	X(scan, scan, 2)
 
 #define GPU_BLOCK 256u
 #define GPU_WARP_ALL 0xffffffffu /* all lanes; blocks are of whole warps */
@@ -142,7 +143,7 @@ struct gpu_args_upload {
 	uint64_t count;
 };
 
-enum gpu_type { GPU_F64, GPU_F32, GPU_U64, GPU_U32 };
+enum gpu_type { GPU_F64, GPU_F32, GPU_U64, GPU_U32, GPU_I64, GPU_I32 };
 
 /* vadd: arrays of one size in lines of one size, each over a cache of its own. */
 struct gpu_args_vadd {
@@ -204,6 +205,38 @@ struct gpu_args_rank {
 	struct gpu_result *r;
 	uint64_t vertices;
 	uint64_t share;
+};
+
+#define GPU_COLUMNS 16u
+
+/* union gpu_value - By the type of a column: a double, or an integer with or without a sign. */
+union gpu_value {
+	double f;
+	int64_t i;
+	uint64_t u;
+};
+
+/* struct gpu_sum - A sum of floats, or of integers: high * 2^32 + low. */
+struct gpu_sum {
+	double f;
+	uint64_t low;
+	int64_t high;
+};
+
+/*
+ * scan: rows whose element of column 0 is in [@low, @high], if not @none; with @negate, the other
+ * rows. Each thread adds elements of the other columns to its @columns entries of @sum, and to the
+ * result's @done the number of its rows.
+ */
+struct gpu_args_scan {
+	struct annex_gpu_array column[GPU_COLUMNS];
+	uint32_t type[GPU_COLUMNS];
+	uint32_t columns;
+	bool none;
+	bool negate;
+	union gpu_value low, high;
+	struct gpu_sum *sum;
+	struct gpu_result *r;
 };
 
 #define GPU_FAR 0xffffffffu /* depth and parent of a vertex that was not reached */

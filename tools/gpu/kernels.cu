@@ -6,6 +6,7 @@
 #include "grid.h"
 #include "k_bfs.h"
 #include "k_queue.h"
+#include "k_scan.h"
 #include "k_vadd.h"
 
 #define X(name, args, blocks)                                                                      \

@@ -37,15 +37,11 @@ int runner_run(struct runner *r, enum gpu_kernel kernel, uint64_t threads, const
 	return err ? err_lib(err, "a kernel did not run") : 0;
 }
 
-int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kernel kernel,
-		 uint64_t threads, const void *args, double *seconds)
+int runner_failed(struct annex_gpu_context *ctx)
 {
 	struct annex_gpu_error e = {0};
-	int err = runner_run(r, kernel, threads, args, seconds);
+	int err = annex_gpu_get_error(ctx, &e);
 
-	if (err)
-		return err;
-	err = annex_gpu_get_error(ctx, &e);
 	if (err)
 		return err_lib(err, "cannot read the error record");
 	if (!e.code)
@@ -55,6 +51,14 @@ int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kerne
 			       strerror(-e.code));
 	return err_set(e.code, "%s: a kernel failed at byte %" PRIu64 ": %s",
 		       annex_gpu_name(ctx, e.dev), e.line * annex_gpu_line(ctx), strerror(-e.code));
+}
+
+int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kernel kernel,
+		 uint64_t threads, const void *args, double *seconds)
+{
+	int err = runner_run(r, kernel, threads, args, seconds);
+
+	return err ? err : runner_failed(ctx);
 }
 
 void *runner_alloc(struct runner *r, uint64_t bytes, const char *what)

@@ -52,6 +52,9 @@ int runner_cuda_open(int device, struct runner **out) __attribute__((weak));
 int runner_run(struct runner *r, enum gpu_kernel kernel, uint64_t threads, const void *args,
 	       double *seconds);
 
+/* runner_failed() - The error in the record of @ctx, with the line set, or 0. */
+int runner_failed(struct annex_gpu_context *ctx);
+
 /* runner_check() - The same for kernels on @ctx; also fail on an error in its error record. */
 int runner_check(struct runner *r, struct annex_gpu_context *ctx, enum gpu_kernel kernel,
 		 uint64_t threads, const void *args, double *seconds);

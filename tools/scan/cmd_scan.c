@@ -24,7 +24,8 @@ struct scan_opts {
 	struct storage_opts store;
 	const char *columns, *csv, *where;
 	char *sums;
-	bool verify, json;
+	bool verify, json, on_gpu;
+	uint32_t gpu; /* which, with @on_gpu */
 };
 
 static char *trim(char *s)
@@ -122,17 +123,11 @@ static void report_sums(const struct query *q, struct out *out)
 	out_json(out, "sums", sums);
 }
 
-static void report(const struct query *q, const struct scan_opts *o, double t, struct out *out)
+static void report(const struct query *q, const struct scan_opts *o, struct out *out)
 {
-	uint64_t whole = 0, read = 0, needed = 0, depth = 0, cache = 0;
+	uint64_t whole = 0, needed = 0;
 
 	for (unsigned int i = 0; i < q->n; i++) {
-		struct annex_cache_stats st;
-
-		storage_used(&q->col[i].store, &st);
-		cache += q->col[i].store.bytes;
-		read += st.bytes_read;
-		depth = st.depth_max > depth ? st.depth_max : depth;
 		whole += q->rows * column_size(q->col[i].type);
 		needed += (i ? q->passed : q->rows) * column_size(q->col[i].type);
 	}
@@ -141,43 +136,65 @@ static void report(const struct query *q, const struct scan_opts *o, double t, s
 	out_count(out, "passed", "rows that pass", q->passed);
 	out_percent(out, "selectivity", "share", (double)q->passed / (double)q->rows);
 	report_sums(q, out);
-	out_count(out, "threads", "threads", o->store.threads);
-	out_bytes(out, "cache_bytes", "cache", cache);
+	if (o->on_gpu)
+		out_text(out, "gpu", "GPU", q->gpu);
+	else
+		out_count(out, "threads", "threads", o->store.threads);
+	out_bytes(out, "cache_bytes", "cache", q->cache);
 	out_bytes(out, "line_bytes", "line", o->store.line);
-	out_seconds(out, "time_s", "time", t);
-	out_rate(out, "rows_per_s", "speed", (double)q->rows / t, " rows");
+	out_seconds(out, "time_s", o->on_gpu ? "time of the kernel" : "time", q->seconds);
+	out_rate(out, "rows_per_s", "speed", (double)q->rows / q->seconds, " rows");
 	out_bytes(out, "bytes_needed", "bytes needed", needed);
-	out_bytes(out, "bytes_read", "bytes read", read);
+	out_bytes(out, "bytes_read", "bytes read", q->read);
 	out_bytes(out, "bytes_columns", "bytes of whole columns", whole);
-	out_ratio(out, "read_amplification", "read amplification", (double)read / (double)needed,
+	out_ratio(out, "read_amplification", "read amplification", (double)q->read / (double)needed,
 		  "x");
 	out_ratio(out, "column_amplification", "that of whole columns",
 		  (double)whole / (double)needed, "x");
-	out_count(out, "queue_depth", "queue depth reached", depth);
+	if (!o->on_gpu)
+		out_count(out, "queue_depth", "queue depth reached", q->depth);
 }
 
-static int scan_columns(struct query *q, const struct scan_opts *o, const char *dir,
-			struct out *out)
+static int run_host(struct query *q, const struct scan_opts *o)
 {
 	struct pool *pool = NULL;
 	uint64_t start;
 	int err = pool_create(o->store.threads, &pool);
 
 	if (!err)
-		err = query_open(q, dir, &o->store);
+		err = query_open(q, &o->store);
 	start = annex_now();
 	if (!err)
 		err = query_run(q, &o->store, pool);
+	q->seconds = (double)(annex_now() - start) / 1e9;
+	for (unsigned int i = 0; i < q->n && !err; i++) {
+		struct annex_cache_stats st;
+
+		storage_used(&q->col[i].store, &st);
+		q->cache += q->col[i].store.bytes;
+		q->read += st.bytes_read;
+		q->depth = st.depth_max > q->depth ? st.depth_max : q->depth;
+	}
+	pool_destroy(pool);
+	return err;
+}
+
+static int scan_columns(struct query *q, const struct scan_opts *o, const char *dir,
+			struct out *out)
+{
+	int err = query_find(q, dir);
+
+	if (!err)
+		err = o->on_gpu ? query_run_gpu(q, &o->store, o->gpu) : run_host(q, o);
 	progress_end();
 	if (!err)
-		report(q, o, (double)(annex_now() - start) / 1e9, out);
+		report(q, o, out);
 	if (!err && o->verify) {
 		err = query_verify(q);
 		progress_end();
 		out_bool(out, "verified", "verified", !err);
 	}
 	query_close(q);
-	pool_destroy(pool);
 	return err;
 }
 
@@ -269,12 +286,23 @@ static int set_sums(void *opts, const char *opt, char *arg)
 	return 0;
 }
 
+static int set_gpu(void *opts, const char *opt, char *arg)
+{
+	struct scan_opts *o = opts;
+
+	o->on_gpu = true;
+	return arg ? cli_u32(opt, arg, 0, 1023, &o->gpu) : 0;
+}
+
 static int check_opts(struct scan_opts *o)
 {
 	int err = storage_settle(&o->store);
 
 	if (err)
 		return err;
+	if (o->on_gpu && (o->store.threads_named || o->store.cache_in))
+		return err_set(-EINVAL, "--gpu has its threads and its cache on the GPU: leave out "
+					"--threads and --cache-in");
 	if (!o->columns == !o->csv)
 		return err_set(-EINVAL, "name the data, by either --columns DIR or --csv FILE");
 	if (!o->where)
@@ -292,6 +320,8 @@ static const struct cli_option options[] = {
 	 "Rows to select: COLUMN OP VALUE; OP is >= <= > < == !="},
 	{"sum", 0, "COL,...", 0, OPT_CALL(set_sums),
 	 "Columns to sum over these rows (none: the rows are counted)"},
+	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
+	 "Compute on GPU N (0), with the cache in its memory"},
 	{"verify", 0, NULL, 0, OPT_FLAG(struct scan_opts, verify),
 	 "Compare with the answer of plain reads"},
 	CLI_TABLE(struct scan_opts, store, storage_cache_options),
@@ -305,6 +335,7 @@ static const char doc[] =
 	"  annex scan gen --rows 10M -o trips\n"
 	"  annex scan --columns trips --where 'distance>=30'\n"
 	"  annex scan --columns trips --where 'distance>=30' --sum total,tolls,tax --cache 64M\n"
+	"  annex scan --columns trips --where 'distance>=30' --sum total --gpu --cache 8G\n"
 	"  annex scan --csv trips.csv --where 'passengers==4' --sum fare --verify";
 
 static const struct cli_command makers[] = {

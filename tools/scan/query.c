@@ -256,13 +256,10 @@ int query_run(struct query *q, const struct storage_opts *so, struct pool *pool)
 	return err;
 }
 
-/* Open column @i and check its length against the rows known so far. */
-static int open_column(struct query *q, unsigned int i, const char *dir,
-		       const struct storage_opts *so)
+/* Find column @i and check its length against the rows known so far. */
+static int find_column(struct query *q, unsigned int i, const char *dir)
 {
 	struct query_column *c = &q->col[i];
-	char buf[ANNEX_URI_MAX];
-	const char *uri = buf;
 	struct table_found found;
 	uint64_t count, size;
 	int err = table_find(dir, c->name, &found);
@@ -282,29 +279,45 @@ static int open_column(struct query *q, unsigned int i, const char *dir,
 	if (!q->rows || count < q->rows)
 		return err_set(-EINVAL, "%s has %llu elements, %llu rows are expected", c->path,
 			       (ull)count, (ull)q->rows);
-	err = path_uri(buf, "file", c->path, "readonly=1");
-	if (!err)
-		err = storage_open(&c->store, so, &uri, 1, c->first + count * size,
-				   so->cache / q->n);
+	c->count = count;
+	return path_uri(c->uri, "file", c->path, "readonly=1");
+}
+
+static int open_column(struct query *q, struct query_column *c, const struct storage_opts *so)
+{
+	uint32_t size = column_size(c->type);
+	const char *uri = c->uri;
+	int err = storage_open(&c->store, so, &uri, 1, c->first + c->count * size,
+			       so->cache / q->n);
+
 	if (err)
 		return err;
-	err = annex_array_init(&c->array, c->store.cache, c->first, (uint32_t)size, q->rows);
+	err = annex_array_init(&c->array, c->store.cache, c->first, size, q->rows);
 	return err ? err_lib(err, "cannot make an array of %s", c->path) : 0;
 }
 
-int query_open(struct query *q, const char *dir, const struct storage_opts *so)
+int query_find(struct query *q, const char *dir)
 {
 	int err = table_rows(dir, &q->rows);
 
-	if (!err && so->cache / q->n / so->line < 2ull * so->threads)
+	for (unsigned int i = 0; i < q->n && !err; i++)
+		err = find_column(q, i, dir);
+	if (!err)
+		filter_bind(&q->filter, q->col[0].type);
+	return err;
+}
+
+int query_open(struct query *q, const struct storage_opts *so)
+{
+	int err = 0;
+
+	if (so->cache / q->n / so->line < 2ull * so->threads)
 		err = err_set(-EINVAL,
 			      "--cache is too small: %u columns and %u threads need %llu bytes "
 			      "with lines of %u",
 			      q->n, so->threads, 2ull * q->n * so->threads * so->line, so->line);
 	for (unsigned int i = 0; i < q->n && !err; i++)
-		err = open_column(q, i, dir, so);
-	if (!err)
-		filter_bind(&q->filter, q->col[0].type);
+		err = open_column(q, &q->col[i], so);
 	return err;
 }
 
