@@ -221,6 +221,53 @@ static void refused(void)
 	CU_ASSERT_EQUAL(annex_gpu_close(NULL), 0);
 }
 
+/* Several devices: each is checked, and the size is of all. */
+static void several(void)
+{
+	static const char *const same[] = {"mem:1M"}, *const wide[] = {"mem:1M?block=4096"};
+	static const char *const tape[] = {"tape:1"}, *const small[] = {"mem:64K"};
+	static const struct {
+		struct annex_gpu_opts opts;
+		uint64_t size;
+		int err;
+	} open[] = {
+		{{.more = same}, 2 << 20, 0},
+		{{.more = same, .layout = ANNEX_REPLICA}, 1 << 20, 0},
+		{{.more = small}, 128 << 10, 0},
+		{{.more = wide, .size = 512}, 4096, 0},
+		{{.more = same, .size = (2 << 20) + 1}, 0, -ERANGE},
+		{{.more = small, .layout = ANNEX_REPLICA, .size = 65537}, 0, -ERANGE},
+		{{.more = wide, .line = 512}, 0, -EINVAL},
+		{{.more = tape}, 0, -EPROTONOSUPPORT},
+		{{.more = same, .layout = (enum annex_layout)7}, 0, -EINVAL},
+		{{.more = same, .queues = 40000}, 0, -EINVAL},
+	};
+
+	for (unsigned int i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		struct annex_gpu_opts opts = open[i].opts;
+		struct annex_gpu_context *ctx = NULL;
+		int err;
+
+		opts.bytes = 1 << 16;
+		opts.nmore = 1;
+		err = annex_gpu_open("mem:1M", &opts, annex_gpu_memory_host(), &ctx);
+		if (err != open[i].err)
+			printf("%u: %d, expected %d: %s\n", i, err, open[i].err,
+			       annex_last_error());
+		CU_ASSERT_EQUAL(err, open[i].err);
+		if (err)
+			continue;
+		CU_ASSERT_EQUAL(annex_gpu_size(ctx), open[i].size);
+		CU_ASSERT_PTR_EQUAL(annex_gpu_dev_at(ctx, 0), annex_gpu_dev(ctx));
+		CU_ASSERT_PTR_NOT_NULL(annex_gpu_dev_at(ctx, 1));
+		CU_ASSERT_PTR_NULL(annex_gpu_dev_at(ctx, 2));
+		CU_ASSERT_STRING_EQUAL(annex_gpu_name(ctx, 1),
+				       annex_dev_uri(annex_gpu_dev_at(ctx, 1)));
+		CU_ASSERT_PTR_NOT_NULL(strstr(annex_gpu_name(ctx, UINT32_MAX), " and 1 more"));
+		CU_ASSERT_EQUAL(annex_gpu_close(ctx), 0);
+	}
+}
+
 /*
  * A memory in which the n-th thing that can fail does: the error comes back, and all that was taken
  * is given back.
@@ -317,7 +364,9 @@ static void make_brittle(struct brittle *b)
 
 static void nothing_leaks(void)
 {
-	struct annex_gpu_opts opts = {.bytes = 1 << 16, .queues = 3, .depth = 8};
+	static const char *const more[] = {"mem:1M"};
+	struct annex_gpu_opts opts = {
+		.bytes = 1 << 16, .queues = 3, .depth = 8, .more = more, .nmore = 1};
 	struct annex_gpu_context *ctx = NULL;
 	struct brittle b;
 
@@ -574,5 +623,6 @@ static void removal(void)
 }
 
 UNIT_SUITE(gpu_host, {"against a reference", reference}, {"threads", threads}, {"refused", refused},
-	   {"nothing leaks", nothing_leaks}, {"the host keeps out", host_keeps_out},
-	   {"recovery", recovery}, {"the device's flush fails", flush_fails}, {"removal", removal})
+	   {"several devices", several}, {"nothing leaks", nothing_leaks},
+	   {"the host keeps out", host_keeps_out}, {"recovery", recovery},
+	   {"the device's flush fails", flush_fails}, {"removal", removal})
