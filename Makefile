@@ -567,8 +567,8 @@ help:
 	check-product check-models check-times check-all check-module check-qemu check-riscv \
 	check-debug-kernels lab bench bench-plan bench-ndp bench-migrate \
 	bench-rows bench-torch bench-share figures-bam figures-g10 ndp-build bench-cxl figures-cxl \
-	bench-fs figures-bytefs bench-query bench-qemu lint fuzz format install install-module uninstall \
-	dist deb wheel fio-engine clean help FORCE
+	bench-fs figures-bytefs bench-query bench-qemu lint fuzz format install install-module \
+	uninstall dist deb wheel fio-engine clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \
