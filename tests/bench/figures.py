@@ -25,6 +25,14 @@ def place(out):
     return folder
 
 
+def kept_reports(path, program):
+    """Reports that were kept since the program was built; none in the smoke form."""
+    if SMOKE or not os.path.exists(path) or os.path.getmtime(path) <= os.path.getmtime(program):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 Goal = namedtuple("Goal", "target least most words")
 
 

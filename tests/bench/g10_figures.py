@@ -17,7 +17,7 @@ import sys
 import textwrap
 from g10_papers import (BATCHES, ERRORS, HOST, HOSTS, MAIN, NETWORKS, NOISE, POLICIES,
                         POLICIES_BY_HOST, SECONDS, SSD, SSDS, STALLED, TRANSFORMERS, WRITTEN)
-from figures import SMOKE, place, sized
+from figures import SMOKE, kept_reports, place, sized
 
 PAGE = os.path.join(os.path.dirname(__file__), "../../docs/models/figures-g10.md")
 TOP = """# G10's figures
@@ -84,11 +84,7 @@ class Tool:
         self.path = f"{out}/annex"
         self.folder = place(out)
         self.kept = f"{self.folder}/g10-runs.json"
-        self.reports = {}
-        if not SMOKE and os.path.exists(self.kept) and \
-                os.path.getmtime(self.kept) > os.path.getmtime(self.path):
-            with open(self.kept, encoding="utf-8") as file:
-                self.reports = json.load(file)
+        self.reports = kept_reports(self.kept, self.path)
         self.traces = os.environ.get("TRACES", "../shared/traces")
         if SMOKE:
             self.traces = self.folder

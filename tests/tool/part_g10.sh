@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: MIT
-# Traces of what the program of G10's artifact writes: tools/python/annex_g10.py.
+# tools/python/annex_g10.py converts files that the program of the G10 artifact writes.
 g10=$here/../../tools/python/annex_g10.py
 
 # artifact TENSOR... - Three kernels in the folder net: a weight, an activation, and a workspace.

@@ -7,7 +7,7 @@ import resource
 import subprocess
 import time
 from cxl_papers import PATTERNS
-from figures import SMOKE, place, sized
+from figures import kept_reports, place, sized
 
 JOBS = 2
 # Both targets want this one: CXL-GPU's endpoint is made of DRAM.
@@ -70,11 +70,7 @@ class Tool:
         self.path = f"{out}/annex"
         self.folder = place(out)
         self.kept = f"{self.folder}/cxl-runs.json"
-        self.reports = {}
-        if not SMOKE and os.path.exists(self.kept) and \
-                os.path.getmtime(self.kept) > os.path.getmtime(self.path):
-            with open(self.kept, encoding="utf-8") as file:
-                self.reports = json.load(file)
+        self.reports = kept_reports(self.kept, self.path)
 
     def keep(self):
         """Write all reports, in place of the file that was there."""

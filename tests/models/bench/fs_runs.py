@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import time
 from cxl_runs import geometric
-from figures import SMOKE, place, sized
+from figures import kept_reports, place, sized
 
 WORKLOADS = ("create", "delete", "mkdir", "rmdir", "stat", "varmail", "fileserver", "webproxy",
              "webserver")
@@ -58,11 +58,7 @@ class Bench:
     def __init__(self, out):
         self.path = f"{out}/bench/fs"
         self.kept = f"{place(out)}/fs-runs.json"
-        self.reports = {}
-        if not SMOKE and os.path.exists(self.kept) and \
-                os.path.getmtime(self.kept) > os.path.getmtime(self.path):
-            with open(self.kept, encoding="utf-8") as file:
-                self.reports = json.load(file)
+        self.reports = kept_reports(self.kept, self.path)
 
     def report(self, words):
         """A report, kept or made, with the real time that it took."""
