@@ -179,6 +179,7 @@ unit_lib_ndp := core hdm ndp models/ndp
 unit_lib_fs := core models/ssd models/fs
 unit_lib_ssd := core nvme hdm plan migrate models/host models/ssd
 # Calls that tests take the place of.
+unit_wraps_migrate := annex_host_now ioctl
 unit_wraps_nvme := annex_emu_direct_find fcntl fdatasync io_uring_queue_init_params preadv2
 unit_wraps_ssd := ssd_file_write ssd_file_sync
 unit_wraps_fs := $(unit_wraps_ssd)

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #include "fault.h"
 #include "page.h"
 #include "pool.h"
+
+#define PAGEMAP_SWAPPED ((uint64_t)1 << 62)
+#define PAGEMAP_PRESENT ((uint64_t)1 << 63)
 
 /* Since Linux 6.8; not in all headers. */
 #ifndef UFFDIO_MOVE
@@ -249,18 +253,46 @@ static bool protect(const struct annex_space *s, const uint8_t *at, uint32_t n, 
 	return !err;
 }
 
+/* Whether the program has memory there, also in swap. Without /proc: in memory. */
+static bool has_memory(const struct annex_space *s, uint32_t page)
+{
+	off_t at = (off_t)((uintptr_t)base(s, page) / ANNEX_MEM_PAGE * sizeof(uint64_t));
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+	ssize_t got = fd < 0 ? 0 : pread(fd, &entry, sizeof(entry), at);
+	unsigned char there = 1;
+
+	if (fd >= 0)
+		close(fd);
+	if (got == sizeof(entry))
+		return entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED);
+	return mincore(base(s, page), ANNEX_MEM_PAGE, &there) || there & 1;
+}
+
 uint32_t annex_pool_hide(struct annex_space *s, uint32_t first, uint32_t n, bool clean)
 {
 	const uint64_t mode = UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES;
-	uint32_t done;
+	bool unlocked = false;
+	uint32_t done = 0, at;
 
 	clear_place(s, first, n);
-	done = move(s, alias(s, first), base(s, first), n, mode);
-	/* The program has locked some, or locks all of its memory, also where there was none. */
-	if ((done < n && errno == EINVAL &&
-	     !munlock(base(s, first + done), pages_bytes(n - done))) ||
-	    (done < n && errno == EEXIST && !drop(s, first + done, n - done)))
+	while (done < n) {
 		done += move(s, alias(s, first + done), base(s, first + done), n - done, mode);
+		at = first + done;
+		if (done == n)
+			break;
+		if (errno == EINVAL && !unlocked) { /* The program has locked some. */
+			unlocked = true;
+			if (munlock(base(s, at), pages_bytes(n - done)))
+				break;
+		} else if (errno != EEXIST) {
+			break;
+		} else if (!has_memory(s, at)) { /* It is moved, but Linux 6.18 told EAGAIN. */
+			done++;
+		} else if (drop(s, at, 1)) { /* It locks all memory, also where there was none. */
+			break;
+		}
+	}
 	/* In swap, a page keeps its write protection, of which a transfer must not hear. */
 	if (clean && done)
 		protect(s, alias(s, first), done, 0);

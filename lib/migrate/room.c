@@ -51,14 +51,14 @@ static bool give_copies_up(struct annex_space *s)
 	return given;
 }
 
-static bool stays(const struct tensor *t)
+static bool stays(const struct annex_space *s, const struct tensor *t)
 {
-	return t->stays && annex_now() < t->stays;
+	return s->now < t->stays;
 }
 
-static bool may_leave(const struct tensor *t)
+static bool may_leave(const struct annex_space *s, const struct tensor *t)
 {
-	return !t->holds && t->resident > t->leaving && !stays(t);
+	return !t->holds && t->resident > t->leaving && !stays(s, t);
 }
 
 /* The least recently used tensor with pages that may be evicted. */
@@ -66,7 +66,7 @@ static struct tensor *oldest(struct annex_space *s)
 {
 	uint32_t i = s->used.oldest;
 
-	while (i != NO_TENSOR && !may_leave(&s->tensors[i]))
+	while (i != NO_TENSOR && !may_leave(s, &s->tensors[i]))
 		i = s->tensors[i].newer;
 	return i == NO_TENSOR ? NULL : &s->tensors[i];
 }
@@ -76,7 +76,7 @@ static struct tensor *clean_one(struct annex_space *s, uint32_t *first)
 {
 	for (uint32_t k = 0; k < s->n_pages && s->with_copy; k++) {
 		*first = next_place(s);
-		if (is_clean(&s->pages[*first]) && may_leave(tensor_of(s, *first)))
+		if (is_clean(&s->pages[*first]) && may_leave(s, tensor_of(s, *first)))
 			return tensor_of(s, *first);
 	}
 	return NULL;
@@ -270,8 +270,8 @@ static bool without_room(struct annex_space *s, struct job *job)
 	for (uint32_t i = s->used.oldest; i != NO_TENSOR && !spared; i = s->tensors[i].newer) {
 		const struct tensor *t = &s->tensors[i];
 
-		pinned |= !t->holds && t->resident && stays(t);
-		if (!t->holds && t->resident && !stays(t)) {
+		pinned |= !t->holds && t->resident && stays(s, t);
+		if (!t->holds && t->resident && !stays(s, t)) {
 			refuse(s, job);
 			return true;
 		}
@@ -295,6 +295,7 @@ void annex_room_made(struct annex_space *s, struct job_list *start)
 
 	if (s->closing)
 		return;
+	s->now = annex_now();
 	while ((job = s->waiting.head)) {
 		uint32_t need = make_room_for(s, job, start);
 

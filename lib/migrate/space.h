@@ -184,6 +184,7 @@ struct order {
  * @with_copy: pages of the device tier that have a copy below.
  * @hand: page at which the next search for one begins.
  * @waiting: jobs that wait for room.
+ * @now: time in ns of the latest annex_room_made().
  * @ended: jobs that ended without a link; empty when @lock is free: annex_jobs_settle().
  * @tiers: the tiers.
  * @copies: links to the tiers that are memory; the first one is only for a GPU's frames.
@@ -219,7 +220,7 @@ struct annex_space {
 	uint32_t *spare, n_spare;
 	struct order used, kept[SIZES];
 	uint32_t drop;
-	uint64_t jobs, trims, serials;
+	uint64_t jobs, trims, serials, now;
 	uint32_t device, kept_pages, budget, leaving, promised, launched, with_copy, hand;
 	struct job_list waiting, ended;
 	struct tier tiers[ANNEX_TIERS];

@@ -75,14 +75,14 @@ bool annex_tier_rests(const struct annex_space *s, unsigned int tier)
 {
 	const struct tier *t = &s->tiers[tier];
 
-	return t->failed == TRIES && annex_now() < t->rest;
+	return t->failed == TRIES && s->now < t->rest;
 }
 
 /* Whether a tier has room, and has @failed or not. */
 static bool has_room(const struct annex_space *s, unsigned int tier, bool failed)
 {
 	const struct tier *t = &s->tiers[tier];
-	bool fails = t->failed && annex_now() < t->rest;
+	bool fails = t->failed && s->now < t->rest;
 	uint32_t n;
 
 	if (!t->present || fails != failed || annex_tier_rests(s, tier))

@@ -6,7 +6,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,9 @@
 #include "tests/unit/unit.h"
 
 #define PAGE ANNEX_MEM_PAGE
+#ifndef UFFDIO_MOVE
+#define UFFDIO_MOVE _IOC(_IOC_READ | _IOC_WRITE, UFFDIO, 0x05, 5 * sizeof(int64_t))
+#endif
 #define WRITERS 6u
 #define WRITES 5000u
 #define WORDS (PAGE / sizeof(uint64_t))
@@ -271,8 +276,92 @@ static void pinned_by_a_device(void)
 	mem_rig_close(&r);
 }
 
+static uint32_t half;
+
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+/* Move pages, and count half of them: Linux 6.18 does so after a retry for a page in migration. */
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	int64_t *fields;
+	va_list args;
+	int rc;
+
+	va_start(args, request);
+	fields = va_arg(args, int64_t *);
+	va_end(args);
+	rc = __real_ioctl(fd, request, fields);
+	/* The last field of struct uffdio_move: the number of bytes. */
+	if (request == UFFDIO_MOVE && annex_atomic_load(&half, ANNEX_RELAXED) &&
+	    fields[4] > (int64_t)PAGE) {
+		fields[4] = fields[4] / (2 * (int64_t)PAGE) * (int64_t)PAGE;
+		errno = EAGAIN;
+		rc = -1;
+	}
+	return rc;
+}
+
+static void moved_without_a_count(void)
+{
+	struct mem_rig r;
+	char *a, *b;
+
+	mem_rig_open(&r, "mem:16M", (struct annex_space_opts){.device = MIB});
+	a = mem_filled(&r, "a", MIB - 8 * PAGE, 1);
+	annex_atomic_store(&half, 1u, ANNEX_RELAXED);
+	b = mem_filled(&r, "b", MIB, 2);
+	for (int i = 0; i < 4; i++) {
+		CU_ASSERT(all_are(a, MIB - 8 * PAGE, 1));
+		CU_ASSERT(all_are(b, MIB, 2));
+	}
+	annex_atomic_store(&half, 0u, ANNEX_RELAXED);
+	mem_rig_close(&r);
+}
+
+/* How far the clock goes on while it is read. */
+static uint64_t pace, passed;
+
+uint64_t __real_annex_host_now(void);
+uint64_t __wrap_annex_host_now(void);
+
+uint64_t __wrap_annex_host_now(void)
+{
+	uint64_t more = annex_atomic_load(&pace, ANNEX_RELAXED);
+
+	return __real_annex_host_now() + annex_atomic_add(&passed, more, ANNEX_RELAXED);
+}
+
+/* Between a look for room and the verdict that there is none, pinned pages may be tried again. */
+static void pinned_until_now(void)
+{
+	struct mem_rig r;
+	struct annex_move *move;
+	int ring, failed = 0;
+	char *p, *others;
+
+	mem_rig_open(&r, "mem:16M", (struct annex_space_opts){.device = MIB});
+	p = mem_filled(&r, "p", MIB - 8 * PAGE, 1);
+	ring = r.space->pool ? pin(p, MIB - 8 * PAGE) : -1;
+	CU_ASSERT_EQUAL(annex_alloc(r.space, "others", MIB, (void **)&others), 0);
+	CU_ASSERT_EQUAL(annex_hold(r.space, others), 0);
+	annex_atomic_store(&pace, 3 * ANNEX_NSEC_PER_MSEC, ANNEX_RELAXED);
+	for (uint32_t i = 0; i < MIB / PAGE && ring >= 0; i++) {
+		CU_ASSERT_EQUAL(annex_prefetch(r.space, others + i * PAGE, PAGE, 0, &move), 0);
+		failed += annex_move_wait(move, 60000) != 0;
+	}
+	annex_atomic_store(&pace, 0, ANNEX_RELAXED);
+	CU_ASSERT_EQUAL(failed, 0);
+	CU_ASSERT_EQUAL(annex_let_go(r.space, others), 0);
+	if (ring >= 0)
+		close(ring);
+	mem_rig_close(&r);
+	annex_atomic_store(&passed, 0, ANNEX_RELAXED);
+}
+
 UNIT_SUITE(mem_pool, {"no write is lost", no_write_is_lost},
 	   {"memory changes hands", memory_changes_hands},
 	   {"locked by the program", locked_by_the_program}, {"beside a child", beside_a_child},
 	   {"given back by the program", given_back_by_the_program},
-	   {"pinned by a device", pinned_by_a_device})
+	   {"pinned by a device", pinned_by_a_device}, {"pinned until now", pinned_until_now},
+	   {"moved without a count", moved_without_a_count})
