@@ -62,6 +62,28 @@ for policy in annex g10 g10-gds deepum uvm; do
 		END { exit !(count == 4 && least > 0 && most <= least * 1.1) }' out
 done
 
+# Kernels that run again. The plan is for the iteration in which they do.
+slow=("${machine[@]}" --host 0 --ssd-read 100M --ssd-write 100M)
+claim "a plan for slow storage" "$annex" plan chain.json "${slow[@]}" --json
+moved=$(number iteration_s)
+claim "recompute" "$annex" plan chain.json "${slow[@]}" --recompute --new-trace again.json \
+	-o again.plan --json
+again=$(number iteration_s)
+below "it is no slower" "$again" "$moved"
+below "nor below its bound" "$(number bound_s)" "$again"
+value "kernels run again" repeated_kernels "$(grep -c ' again",' again.json)"
+holds "at least one" test "$(number repeated_kernels)" -gt 0
+claim "simulate it" "$annex" simulate again.json --plan again.plan "${slow[@]}" --json
+value "it takes as long" iteration_s "$again"
+claim "for people" "$annex" plan chain.json "${slow[@]}" --recompute
+holds "with the time" grep -q "computed again .* kernels, in " out
+claim "its bound" "$annex" plan chain.json "${slow[@]}" --recompute --bound --json
+below "it is below" "$(number bound_s)" "$again"
+refused "a plan without its trace" "--new-trace" "$annex" plan chain.json --recompute -o x.plan
+refused "a new trace of nothing" "--recompute" "$annex" plan chain.json --new-trace x.json
+refused "a trace over a trace" "again.json" "$annex" plan chain.json --recompute --new-trace \
+	again.json
+
 # Pages cost processor time, which the bound knows.
 claim "pages for free" "$annex" simulate llama.json --policy annex "${small[@]}" --json
 free=$(number iteration_s)

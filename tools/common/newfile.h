@@ -14,7 +14,7 @@
 #include "tempfile.h"
 
 /* As many as belong together at most. */
-#define NEWFILES 2
+#define NEWFILES 3
 
 struct newfile {
 	const char *path;

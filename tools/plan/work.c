@@ -6,6 +6,7 @@
 #include <string.h>
 #include <annex/detail/clock.h>
 #include <annex/log.h>
+#include <annex/recompute.h>
 #include "tools/common/error.h"
 #include "../trace/read.h"
 #include "work.h"
@@ -79,12 +80,14 @@ double work_ideal(const struct work *w)
 	return longest;
 }
 
-int work_bound(const struct work *w, const struct annex_system *sys, double *seconds)
+int work_bound(const struct work *w, const struct annex_system *sys, bool again, double *seconds)
 {
 	*seconds = 0;
 	for (unsigned int i = 0; i < w->n; i++) {
 		double s;
-		int err = annex_bound(w->vitality[i], sys, &s);
+		int err = again ? annex_recompute_bound(w->before ? w->before : w->vitality[i], sys,
+							&s)
+				: annex_bound(w->vitality[i], sys, &s);
 
 		if (err)
 			return err_lib(err, "%s: no bound", w->paths[i]);
@@ -162,7 +165,7 @@ static int bound_without(const struct work *w, const struct annex_system *sys, d
 			 double *bound)
 {
 	*bound = NAN;
-	return noise > 0 ? 0 : work_bound(w, sys, bound);
+	return noise > 0 ? 0 : work_bound(w, sys, w->before, bound);
 }
 
 void outcome_free(struct outcome *o)
@@ -200,6 +203,14 @@ int work_policy(const struct work *w, const struct annex_system *sys,
 	return infeasible ? 0 : err;
 }
 
+/* Repeated kernels do not count. */
+static void set_ideal(struct outcome *o, const struct annex_system *sys, double seconds)
+{
+	o->r.ideal = seconds;
+	for (unsigned int i = 0; o->gpus && i < sys->gpus; i++)
+		o->gpus[i].ideal = seconds;
+}
+
 int work_plan(const struct work *w, const struct annex_system *sys, const struct annex_plan *plan,
 	      const struct annex_sim_options *opts, struct outcome *o)
 {
@@ -215,5 +226,7 @@ int work_plan(const struct work *w, const struct annex_system *sys, const struct
 	for (unsigned int i = 0; i < w->n; i++)
 		plans[i] = (struct annex_plan *)plan;
 	err = simulate(w, sys, plans, opts, o);
+	if (!err && w->before)
+		set_ideal(o, sys, (double)w->before->start[w->before->trace->n_kernels] * 1e-9);
 	return err ? err_lib(err, "the plan does not run") : 0;
 }

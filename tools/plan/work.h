@@ -12,9 +12,13 @@
 #include <annex/simulate.h>
 #include "tools/common/cli.h"
 
-/* struct work - @n traces, each analysed. A zeroed one is empty. */
+/*
+ * struct work - @n traces, each analysed. A zeroed one is empty.
+ * @before: of an iteration with repeated kernels, the one without, whose bound applies; or NULL.
+ */
 struct work {
 	unsigned int n;
+	const struct annex_vitality *before;
 	const char *paths[ANNEX_MAX_GPUS];
 	struct annex_trace *traces[ANNEX_MAX_GPUS];
 	struct annex_vitality *vitality[ANNEX_MAX_GPUS];
@@ -40,8 +44,9 @@ const char *work_policy_at(unsigned int i, char *summary);
 /* work_ideal() - Seconds of the longest trace if nothing stalls. */
 double work_ideal(const struct work *w);
 
-/* work_bound() - Lower bound of the seconds of an iteration; infinity: no plan can run. */
-int work_bound(const struct work *w, const struct annex_system *sys, double *seconds);
+/* work_bound() - Lower bound of the seconds of an iteration, in which kernels may run @again;
+ * infinity: no plan can run. */
+int work_bound(const struct work *w, const struct annex_system *sys, bool again, double *seconds);
 
 /*
  * struct outcome - The result of a policy or a plan.

@@ -24,6 +24,10 @@
  * with most live memory, so that windows may span the end of an iteration, where optimizers update
  * all weights in a short time. Below, kernels are counted from the one after it.
  *
+ * Where kernels may run again (annex_recompute_bound()), some of the bytes that must come in may be
+ * computed in the window: in the time of a kernel that writes them, in the share that they are of
+ * its results. The cheapest are. Such bytes need not go out.
+ *
  * The bound assumes only that kernels run in order, that all tensors of a kernel are present when
  * it ends, and that memories and links have their capacities. So it also holds if kernels begin
  * before their tensors are present.
@@ -32,11 +36,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/recompute.h>
 #include "bound.h"
 
 /* Windows begin at so many kernels at most: leaving some out keeps the bound true. */
 #define BEGINNINGS 2048
 #define PAGE 4096
+#define PRICES 64    /* classes of seconds a byte, each the square root of 2 above the last */
+#define CHEAPEST -50 /* the first one has less than 2^-50 */
+#define TRIES 30     /* bisections */
+#define KEPT PRICES  /* not a class: it cannot be computed again */
 
 struct bound {
 	const struct annex_vitality *v;
@@ -54,6 +63,8 @@ struct bound {
 	uint32_t *seen;         /* of each tensor: the last window that counted it */
 	uint32_t *first;        /* its first use: before it may be nowhere */
 	uint32_t stamp;
+	uint8_t *again; /* of each tensor: the class of its price; NULL: none is computed again */
+	double bytes[PRICES]; /* of a window, that can be computed again */
 };
 
 static double bytes_of(const struct bound *b, uint32_t tensor)
@@ -66,6 +77,11 @@ static double seconds(double bytes, double link, double near, double ssd)
 	double s = fmax(bytes, 0) / link;
 
 	return bytes > near ? fmax(s, ssd > 0 ? (bytes - near) / ssd : INFINITY) : s;
+}
+
+static bool can_repeat(const struct bound *b, uint32_t tensor)
+{
+	return b->again && b->again[tensor] < KEPT;
 }
 
 /* Whether a window counts a tensor for the first time. */
@@ -133,10 +149,54 @@ static double used_from(struct bound *b, uint32_t a, uint32_t k)
 	for (uint32_t u = t->kernels[at].first; u < t->kernels[at + 1].first; u++) {
 		uint32_t i = t->uses[u].tensor;
 
-		if ((t->tensors[i].global || at - b->first[i] > k - a) && first_seen(b, i))
-			sum += bytes_of(b, i);
+		if ((!t->tensors[i].global && at - b->first[i] <= k - a) || !first_seen(b, i))
+			continue;
+		sum += bytes_of(b, i);
+		if (can_repeat(b, i))
+			b->bytes[b->again[i]] += bytes_of(b, i);
 	}
 	return sum;
+}
+
+/* Seconds until @bytes have come in, beside kernels that run @ran. */
+static double comes(const struct bound *b, double ran, double bytes)
+{
+	bytes = fmax(bytes, 0);
+	return fmax(seconds(bytes, b->in, b->near, b->ssd_in), ran + bytes * b->page);
+}
+
+/* The same, if the cheapest are computed again as long as that is faster. */
+static double comes_or_again(const struct bound *b, double ran, double bytes)
+{
+	double best = comes(b, ran, bytes);
+
+	for (unsigned int c = 0; b->again && c < PRICES; c++) {
+		double price = c ? exp2(CHEAPEST + (c - 1) / 2.0) : 0, low = 0, high = b->bytes[c];
+		double all = comes(b, ran + high * price, bytes - high);
+
+		if (!high || bytes <= 0)
+			continue;
+		/* All of a class: the time still falls at its end. */
+		if (all <= best && seconds(fmax(bytes - high, 0), b->in, b->near, b->ssd_in) >=
+					   ran + high * price) {
+			best = all;
+			ran += high * price;
+			bytes -= high;
+			continue;
+		}
+		/* A part: where the kernels take as long as the link. */
+		for (unsigned int i = 0; i < TRIES; i++) {
+			double mid = (low + high) / 2;
+
+			if (seconds(fmax(bytes - mid, 0), b->in, b->near, b->ssd_in) >=
+			    ran + mid * price)
+				low = mid;
+			else
+				high = mid;
+		}
+		return fmin(best, ran + low * price);
+	}
+	return best;
 }
 
 /* All windows that begin when @a kernels ended, by bytes that must come in. */
@@ -144,14 +204,15 @@ static void windows_in(struct bound *b, uint32_t a)
 {
 	double sum = count_kernel(b, kernel(b, a + b->n - 1));
 
+	memset(b->bytes, 0, sizeof(b->bytes));
 	for (uint32_t k = a; k < b->n; k++) {
-		double bytes;
+		double ran = runs(b, a, k + 1), s;
 
 		sum += used_from(b, a, k);
-		bytes = fmax(sum - b->capacity, 0);
-		reach(b, a, k + 1,
-		      fmax(seconds(bytes, b->in, b->near, b->ssd_in),
-			   runs(b, a, k + 1) + bytes * b->page));
+		s = comes(b, ran, sum - b->capacity);
+		if (b->again && b->best[a] + s > b->best[k + 1])
+			s = comes_or_again(b, ran, sum - b->capacity);
+		reach(b, a, k + 1, s);
 	}
 }
 
@@ -170,7 +231,7 @@ static void windows_out(struct bound *b, uint32_t z)
 		for (uint32_t u = t->kernels[at].first; u < t->kernels[at + 1].first; u++) {
 			uint32_t i = t->uses[u].tensor;
 
-			if ((t->uses[u].how & ANNEX_USE_WRITE) &&
+			if ((t->uses[u].how & ANNEX_USE_WRITE) && !can_repeat(b, i) &&
 			    (t->tensors[i].global || b->v->life[i].death - at >= z - 1 - k) &&
 			    first_seen(b, i))
 				sum += bytes_of(b, i);
@@ -188,7 +249,8 @@ static double written_by(struct bound *b, uint32_t k, double *sum)
 	for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
 		uint32_t i = t->uses[u].tensor;
 
-		if ((t->uses[u].how & ANNEX_USE_WRITE) && b->written[i] != b->stamp) {
+		if ((t->uses[u].how & ANNEX_USE_WRITE) && !can_repeat(b, i) &&
+		    b->written[i] != b->stamp) {
 			b->written[i] = b->stamp;
 			*sum += bytes_of(b, i);
 		}
@@ -208,6 +270,16 @@ static void bury(struct bound *b, uint32_t k, double *sum)
 			*sum -= bytes_of(b, b->dying[d]);
 }
 
+/* Bytes of the window that can be computed again. */
+static double repeatable(const struct bound *b)
+{
+	double sum = 0;
+
+	for (unsigned int c = 0; b->again && c < PRICES; c++)
+		sum += b->bytes[c];
+	return sum;
+}
+
 /* All windows that begin when @a kernels ended, by bytes through SSDs both ways. */
 static void windows_both(struct bound *b, uint32_t a)
 {
@@ -215,13 +287,14 @@ static void windows_both(struct bound *b, uint32_t a)
 	double in = count_kernel(b, before), out = 0;
 	double read = b->sys->ssd_read * b->sys->ssds, write = b->sys->ssd_write * b->sys->ssds;
 
+	memset(b->bytes, 0, sizeof(b->bytes));
 	written_by(b, before, &out);
 	bury(b, before, &out);
 	for (uint32_t k = a; k < b->n; k++) {
 		double from, to;
 
 		in += used_from(b, a, k);
-		from = fmax(in - b->capacity - b->near, 0);
+		from = fmax(in - repeatable(b) - b->capacity - b->near, 0);
 		to = written_by(b, kernel(b, k), &out);
 		reach(b, a, k + 1, (from / read + to / write) / b->duplex);
 		bury(b, kernel(b, k), &out);
@@ -326,8 +399,43 @@ static uint32_t fullest(const struct bound *b)
 	return most;
 }
 
-int bound_times(const struct annex_vitality *v, const struct annex_system *sys, double *ns,
-		double *result)
+/* The class of what kernel @k's results cost, for each byte, when it runs again. */
+static uint8_t price(const struct annex_trace *t, uint32_t k)
+{
+	double bytes = 0, c;
+
+	for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++)
+		if ((t->uses[u].how & ANNEX_USE_WRITE) && !t->tensors[t->uses[u].tensor].global)
+			bytes += (double)t->tensors[t->uses[u].tensor].bytes;
+	c = 1 + floor(2 * (log2((double)t->kernels[k].ns * 1e-9 / bytes) - CHEAPEST));
+	return (uint8_t)fmin(fmax(c, 0), PRICES - 1);
+}
+
+/* A local tensor can be computed again by a kernel that writes it, at least the cheapest one. */
+static bool find_prices(struct bound *b)
+{
+	const struct annex_trace *t = b->v->trace;
+
+	b->again = malloc((size_t)t->n_tensors + 1);
+	if (!b->again)
+		return false;
+	memset(b->again, KEPT, (size_t)t->n_tensors + 1);
+	for (uint32_t k = 0; k < b->n; k++) {
+		uint8_t least = price(t, k);
+
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
+			uint32_t i = t->uses[u].tensor;
+
+			if (t->uses[u].how & ANNEX_USE_WRITE && !t->tensors[i].global &&
+			    least < b->again[i])
+				b->again[i] = least;
+		}
+	}
+	return true;
+}
+
+static int find(const struct annex_vitality *v, const struct annex_system *sys, bool again,
+		double *ns, double *result)
 {
 	struct bound b = {.v = v, .sys = sys, .n = v->trace->n_kernels};
 	size_t tensors = (size_t)v->trace->n_tensors + 1;
@@ -341,7 +449,8 @@ int bound_times(const struct annex_vitality *v, const struct annex_system *sys, 
 	b.written = calloc(tensors, sizeof(*b.written));
 	b.dying = calloc(tensors, sizeof(*b.dying));
 	b.dies = calloc((size_t)b.n + 3, sizeof(*b.dies));
-	if (b.best && b.from && b.seen && b.first && b.written && b.dying && b.dies) {
+	if (b.best && b.from && b.seen && b.first && b.written && b.dying && b.dies &&
+	    (!again || find_prices(&b))) {
 		find_uses(&b);
 		find_deaths(&b);
 		*result = 0;
@@ -357,10 +466,23 @@ int bound_times(const struct annex_vitality *v, const struct annex_system *sys, 
 	free(b.written);
 	free(b.dying);
 	free(b.dies);
+	free(b.again);
 	return err;
+}
+
+int bound_times(const struct annex_vitality *v, const struct annex_system *sys, double *ns,
+		double *seconds)
+{
+	return find(v, sys, false, ns, seconds);
 }
 
 int annex_bound(const struct annex_vitality *v, const struct annex_system *sys, double *seconds)
 {
-	return bound_times(v, sys, NULL, seconds);
+	return find(v, sys, false, NULL, seconds);
+}
+
+int annex_recompute_bound(const struct annex_vitality *v, const struct annex_system *sys,
+			  double *seconds)
+{
+	return find(v, sys, true, NULL, seconds);
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <annex/simulate.h>
+#include "recompute.h"
+
+#define GROUPS 8u  /* groups of growing size that are tried */
+#define HALVES 3u  /* times that the distance around the best one is halved */
+#define NEAR 1.001 /* times the bound, at which the search ends */
+
+static void forget(struct annex_recomputed *r)
+{
+	annex_plan_free(r->plan);
+	annex_trace_free(r->trace);
+	*r = (struct annex_recomputed){.seconds = INFINITY};
+}
+
+/* struct search - @list: tensors that can be computed again. @best: with the first @n of them. */
+struct search {
+	const struct annex_policy *policy;
+	const struct annex_vitality *v;
+	const struct annex_system *sys;
+	struct again *list;
+	uint32_t most, n;
+	double bound;
+	struct annex_recomputed best;
+};
+
+/* A plan in which the first @n tensors are computed again. -ENOSPC: it cannot run, or is slower. */
+static int measure(const struct search *s, uint32_t n, struct annex_recomputed *r)
+{
+	struct annex_vitality *v = NULL;
+	struct annex_sim_options opts = {.limit = isfinite(s->best.seconds) ? s->best.seconds : 0};
+	struct annex_sim_result result;
+	int err = recompute_trace(s->v, s->list, n, &r->trace);
+
+	if (!err)
+		err = annex_vitality_create(r->trace, &v);
+	if (!err)
+		err = annex_plan_make(s->policy, v, s->sys, &r->plan);
+	annex_vitality_destroy(v);
+	if (!err)
+		err = annex_simulate(&(struct annex_sim_job){r->trace, r->plan}, 1, s->sys, &opts,
+				     &result);
+	if (err)
+		return err == -EDEADLK || err == -ETIME ? -ENOSPC : err;
+	r->seconds = result.iteration;
+	r->kernels = n;
+	for (uint32_t i = 0; i < n; i++) {
+		r->bytes += s->v->trace->tensors[s->list[i].tensor].bytes;
+		r->ns += s->v->trace->kernels[s->list[i].kernel].ns;
+	}
+	return 0;
+}
+
+static int try(struct search *s, uint32_t n)
+{
+	struct annex_recomputed r = {.seconds = INFINITY};
+	int err = s->best.seconds <= s->bound * NEAR ? 0 : measure(s, n, &r);
+
+	if (!err && r.seconds < s->best.seconds) {
+		struct annex_recomputed worse = s->best;
+
+		s->best = r;
+		s->n = n;
+		r = worse;
+	}
+	forget(&r);
+	return err == -ENOSPC ? 0 : err;
+}
+
+/* The first tensors that have @bytes. */
+static uint32_t count(const struct search *s, double bytes)
+{
+	uint32_t n = 0;
+
+	for (; n < s->most && bytes > 0; n++)
+		bytes -= (double)s->v->trace->tensors[s->list[n].tensor].bytes;
+	return n;
+}
+
+static int search(struct search *s)
+{
+	double all = 0, step;
+	uint32_t last = 0;
+	int err = try(s, 0);
+
+	for (uint32_t i = 0; i < s->most; i++)
+		all += (double)s->v->trace->tensors[s->list[i].tensor].bytes;
+	step = all / GROUPS;
+	for (uint32_t i = 1; i <= GROUPS && !err; i++) {
+		uint32_t n = count(s, step * i);
+
+		if (n != last)
+			err = try(s, n);
+		last = n;
+	}
+	for (uint32_t i = 0; i < HALVES && !err && s->most; i++) {
+		double bytes = 0;
+		uint32_t n = s->n;
+
+		for (uint32_t k = 0; k < n; k++)
+			bytes += (double)s->v->trace->tensors[s->list[k].tensor].bytes;
+		step /= 2;
+		if (count(s, bytes - step) != n)
+			err = try(s, count(s, bytes - step));
+		if (!err && count(s, bytes + step) != n)
+			err = try(s, count(s, bytes + step));
+	}
+	return err;
+}
+
+int annex_recompute(const struct annex_policy *policy, const struct annex_vitality *v,
+		    const struct annex_system *sys, struct annex_recomputed *result)
+{
+	struct search s = {.policy = policy, .v = v, .sys = sys, .best = {.seconds = INFINITY}};
+	int err = annex_recompute_bound(v, sys, &s.bound);
+
+	if (!err)
+		err = recompute_choose(v, sys, &s.list, &s.most);
+	if (!err)
+		err = search(&s);
+	free(s.list);
+	if (!err && !s.best.plan)
+		err = -ENOSPC;
+	if (err)
+		forget(&s.best);
+	*result = s.best;
+	return err;
+}
