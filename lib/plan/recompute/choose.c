@@ -123,7 +123,7 @@ static bool is_absent(const struct again *a, uint32_t at)
 	return a->from < at && at < a->to;
 }
 
-/* Whether it can be computed again beside those that were accepted. */
+/* Whether it can be computed again beside the accepted ones. */
 static bool fits(const struct chooser *c, const struct again *a)
 {
 	uint32_t n;

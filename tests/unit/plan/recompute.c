@@ -203,7 +203,7 @@ static void never_slower_nor_below_the_bound(void)
 	}
 }
 
-/* What takes a millisecond to compute is not moved for 54. */
+/* A tensor that takes a millisecond to compute is not moved for 54. */
 static void a_cheap_kernel_runs_again(void)
 {
 	struct annex_trace *t = trace_from("A:100 B:100 C:100 D:10g",
