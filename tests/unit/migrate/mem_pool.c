@@ -312,8 +312,16 @@ static void moved_without_a_count(void)
 	annex_atomic_store(&half, 1u, ANNEX_RELAXED);
 	b = mem_filled(&r, "b", MIB, 2);
 	for (int i = 0; i < 4; i++) {
+		char *z = mem_alloc(&r, "z", MIB / 2);
+
 		CU_ASSERT(all_are(a, MIB - 8 * PAGE, 1));
 		CU_ASSERT(all_are(b, MIB, 2));
+		CU_ASSERT_EQUAL(annex_hold(r.space, z), 0);
+		mem_fetch(&r, z, MIB / 2);
+		CU_ASSERT(all_are(z, MIB / 2, 0));
+		memset(z, 3, MIB / 2);
+		CU_ASSERT_EQUAL(annex_let_go(r.space, z), 0);
+		CU_ASSERT_EQUAL(annex_free(r.space, z), 0);
 	}
 	annex_atomic_store(&half, 0u, ANNEX_RELAXED);
 	mem_rig_close(&r);
