@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The benchmarks of migration plans: plan OUTPUT.json TOOL DIR [cost|g10|noise|grid|many|growth]...
+ * The benchmarks of migration plans: plan OUTPUT.json TOOL DIR [cost|measured|noise|grid|many|growth]...
  * Measured traces are looked for in $TRACES, or in ../shared/traces.
  */
 #include <errno.h>
@@ -139,8 +139,9 @@ void plan_each(unsigned int n, void (*one)(void *ctx, unsigned int i), void *ctx
 }
 
 static const struct bench_group groups[] = {
-	{"cost", plan_cost}, {"g10", plan_g10},       {"noise", plan_noise}, {"grid", plan_grid},
-	{"many", plan_many}, {"growth", plan_growth}, {NULL, NULL},
+	{"cost", plan_cost}, {"measured", plan_measured}, {"noise", plan_noise},
+	{"grid", plan_grid}, {"many", plan_many},         {"growth", plan_growth},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)

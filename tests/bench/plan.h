@@ -68,7 +68,7 @@ void plan_each(unsigned int n, void (*one)(void *ctx, unsigned int i), void *ctx
 
 /* One file a group of figures. */
 void plan_cost(const struct bench_ctx *ctx);
-void plan_g10(const struct bench_ctx *ctx);
+void plan_measured(const struct bench_ctx *ctx);
 void plan_noise(const struct bench_ctx *ctx);
 void plan_grid(const struct bench_ctx *ctx);
 void plan_many(const struct bench_ctx *ctx);
