@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The benchmarks of migration plans: plan OUTPUT.json TOOL DIR [cost|measured|noise|grid|many|growth]...
+ * The benchmarks of migration plans: plan OUTPUT.json TOOL DIR [GROUP]..., where a group is cost,
+ * measured, noise, grid, many or growth.
  * Measured traces are looked for in $TRACES, or in ../shared/traces.
  */
 #include <errno.h>
