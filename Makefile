@@ -165,19 +165,19 @@ unit_with_ndp := $(patsubst %.c,$(OUT)/%.o,$(sort $(wildcard tests/models/ndp/*.
 # Rooms of lib that the tests of a room reach: to build them takes these rooms only.
 unit_lib_core := core
 unit_lib_tools := core
-unit_lib_plan := core plan
+unit_lib_plan := core flash plan
 unit_lib_cache := core nvme cache
 unit_lib_gpu := core nvme gpu
 unit_lib_serve := core nvme cache gpu serve
 unit_lib_hdm := core nvme cache hdm
 unit_lib_nvme := core nvme hdm ndp
-unit_lib_migrate := core nvme hdm plan migrate
-unit_lib_exec := core nvme hdm gpu plan migrate
+unit_lib_migrate := core nvme hdm flash plan migrate
+unit_lib_exec := core nvme hdm gpu flash plan migrate
 unit_lib_client := core hdm ndp
 unit_lib_harts := core ndp models/ndp/harts
 unit_lib_ndp := core hdm ndp models/ndp
-unit_lib_fs := core models/ssd models/fs
-unit_lib_ssd := core nvme hdm plan migrate models/host models/ssd
+unit_lib_fs := core flash models/ssd models/fs
+unit_lib_ssd := core nvme hdm flash plan migrate models/host models/ssd
 # Calls that tests take the place of.
 unit_wraps_migrate := annex_host_now ioctl
 unit_wraps_nvme := annex_emu_direct_find fcntl fdatasync io_uring_queue_init_params preadv2

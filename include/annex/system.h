@@ -65,7 +65,7 @@ enum annex_tier {
  * @ssd_bytes: flash of each SSD for tensors; 0: unlimited, without garbage collection. Other data
  *	on the SSD fills blocks of its own and is not included. At most 64 TiB, as @ssd_spare.
  * @ssd_spare: flash of each SSD beyond @ssd_bytes (over-provisioning), at least three blocks of
- *	64 MiB; only with @ssd_bytes.
+ *	16 MiB; only with @ssd_bytes.
  * @ssds: number of SSDs. Policies and reclaim use them as one striped device.
  * @strict: a kernel cannot start before all of its tensors are in GPU memory. The policy "annex"
  *	then makes no plan with ANNEX_PLAN_OVERLAP, except with ANNEX_PLAN_RECLAIM, where page

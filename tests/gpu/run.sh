@@ -63,7 +63,7 @@ sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/nvme
 # annex.offload for PyTorch needs more of the library, but no files of plans and traces.
 more=(lib/migrate/{ahead,exec,flight,kind,log,machine,planning,probe,uses}.c
 	lib/plan/{check,place,plan}.c lib/plan/trace/{trace,vitality}.c
-	lib/plan/{simulate,policy,planner}/*.c
+	lib/plan/{simulate,policy,planner}/*.c lib/flash/*.c
 	tests/gpu/without/package.c)
 libs=(-lpthread)
 device=()

@@ -176,7 +176,7 @@ const struct cli_option machine_options[] = {
 	{"ssd-size", 0, "SIZE", 2, OPT_CALL(parse),
 	 "Flash of each SSD for tensors (as much as they need, without garbage collection)"},
 	{"ssd-spare", 0, "SIZE", 2, OPT_CALL(parse),
-	 "Spare flash of each SSD (three blocks of 64M)"},
+	 "Spare flash of each SSD (three blocks of 16M)"},
 	{"alloc", 0, "RATE", 2, OPT_CALL(parse),
 	 "Bytes per second that a GPU can allocate (1228G)"},
 	{"fault", 0, "US", 2, OPT_CALL(parse), "Time to handle a page fault (45)"},

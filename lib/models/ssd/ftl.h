@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A page-mapped flash translation layer. A write goes to the open block of the plane that is idle
- * first, round robin among idle planes. When a plane has few erased blocks, garbage collection
- * takes the block with the fewest valid pages, copies these, and erases it (greedy).
+ * first, round robin among idle planes. flash/blocks.h chooses the blocks to write and to collect.
  *
  * It neither moves data nor takes time: it calls its owner for every program and erase, in order.
  * One thread at a time.
@@ -12,19 +11,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "flash/blocks.h"
 #include "geometry.h"
 
-/*
- * Erased blocks that each plane keeps: one to open while another block is collected, and a second
- * one, since a collection that was cut off by a loss of power has used the first.
- */
-#define FTL_FREE 2u
 #define FTL_NONE UINT32_MAX
 
 struct ftl;
 
-/*
- * *
+/**
  * struct ftl_ops - Operations of the owner. Pages and blocks of the flash are numbered plane by
  * plane.
  * @program: program page @to with the contents of page @from, or with the bytes of the write if

@@ -43,16 +43,16 @@ int ssd_geometry_check(const struct ssd_geometry *g, uint64_t bytes)
 	if (!bytes || bytes % g->page)
 		return annex_fail(-EINVAL, "flash: %llu bytes are no whole pages of %u", (ull)bytes,
 				  g->page);
-	/* Each plane needs FTL_FREE blocks, and one more that always has a stale page. */
-	if (g->blocks < FTL_FREE + 2)
+	/* Each plane needs FLASH_FREE blocks, and one more that always has a stale page. */
+	if (g->blocks < FLASH_FREE + 2)
 		return annex_fail(-ENOSPC, "flash: %u blocks a plane: at least %u", g->blocks,
-				  FTL_FREE + 2);
-	room = (uint64_t)ssd_planes(g) * (g->blocks - FTL_FREE - 1) * g->pages * g->page;
+				  FLASH_FREE + 2);
+	room = (uint64_t)ssd_planes(g) * (g->blocks - FLASH_FREE - 1) * g->pages * g->page;
 	if (bytes > room)
 		return annex_fail(
 			-ENOSPC,
 			"flash: %llu bytes do not leave %u blocks of each plane to spare: at "
 			"most %llu",
-			(ull)bytes, FTL_FREE + 1, (ull)room);
+			(ull)bytes, FLASH_FREE + 1, (ull)room);
 	return 0;
 }

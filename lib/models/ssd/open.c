@@ -170,7 +170,7 @@ static int shape_of(const struct ssd_config *c, struct ssd_shape *out)
 	    __builtin_mul_overflow(planes, a_plane, &a_plane))
 		return annex_fail(-ERANGE, "cxlssd: no flash has so many planes");
 	/* @a_plane: bytes of one block in each plane. */
-	blocks = (c->bytes + c->bytes / 100 * c->spare + a_plane - 1) / a_plane + FTL_FREE + 1;
+	blocks = (c->bytes + c->bytes / 100 * c->spare + a_plane - 1) / a_plane + FLASH_FREE + 1;
 	if (blocks > UINT32_MAX)
 		return annex_fail(-ERANGE,
 				  "cxlssd: %llu blocks a plane: more channels or larger pages",

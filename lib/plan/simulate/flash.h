@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flash of an SSD as its translation layer sees it: written bytes go to one open block
- * after the other, and lie there until its block is erased. When few blocks are free, garbage
- * collection takes the one with the least valid bytes, and writes those again (greedy, one open
- * block; G10, section 5, has SSD-Sim for it).
+ * The flash of an SSD as its translation layer sees it: written bytes go to one open block after
+ * the other, and lie there until its block is erased (flash/blocks.h). Bytes of
+ * one write are a run, so that costs depend on runs and blocks and not on pages.
  */
 #ifndef ANNEX_PLAN_SIMULATE_FLASH_H
 #define ANNEX_PLAN_SIMULATE_FLASH_H
 
 #include <stdint.h>
 
-/* Bytes that are erased together: erase blocks of some MiB on each of some channels. */
-#define FLASH_BLOCK (64ull << 20)
-/* Blocks that are kept free, so that there is always one to write to while another is cleared. */
-#define FLASH_FREE 2u
+/*
+ * G10 does not state the geometry of its Z-NAND; this is the one of SkyByte, by the same authors:
+ * pages of 4 KiB, 256 of them in a block, and 16 channels. A write goes to all channels, so their
+ * blocks become full and are erased together.
+ */
+#define FLASH_PAGE 4096u
+#define FLASH_BLOCK (16 * 256 * FLASH_PAGE)
 
 struct flash;
 

@@ -103,7 +103,7 @@ static void write_one(struct chip *c, uint32_t page, uint64_t word)
 
 static uint32_t most_pages(const struct ssd_geometry *g)
 {
-	return ssd_planes(g) * (g->blocks - FTL_FREE - 1) * g->pages;
+	return ssd_planes(g) * (g->blocks - FLASH_FREE - 1) * g->pages;
 }
 
 static struct ssd_geometry any_flash(uint64_t *rng)
@@ -112,7 +112,7 @@ static struct ssd_geometry any_flash(uint64_t *rng)
 		.channels = 1 + (uint32_t)(random_next(rng) % 3),
 		.dies = 1 + (uint32_t)(random_next(rng) % 2),
 		.planes = 1 + (uint32_t)(random_next(rng) % 2),
-		.blocks = FTL_FREE + 2 + (uint32_t)(random_next(rng) % 6),
+		.blocks = FLASH_FREE + 2 + (uint32_t)(random_next(rng) % 6),
 		.pages = 1 + (uint32_t)(random_next(rng) % 8),
 		.page = 512,
 	};
@@ -299,7 +299,7 @@ static void beside_desnoyers(void)
 	uint64_t rng = random_seed("amplification");
 
 	for (unsigned int i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
-		double room = (double)ssd_planes(&g) * (g.blocks - FTL_FREE) * g.pages;
+		double room = (double)ssd_planes(&g) * (g.blocks - FLASH_FREE) * g.pages;
 		uint32_t logical = (uint32_t)(room * used[i]);
 		double known = desnoyers(room / logical, g.pages);
 		double is = amplification(&g, logical, &rng);
@@ -330,7 +330,7 @@ static void impossible(void)
 		{{2, 2, 2, 8, 4, 3072}, 3072, -EINVAL},
 		{{2, 2, 2, 8, 4, 256}, 4096, -EINVAL},
 		{{2, 2, 2, 8, 4, 131072}, 131072, -EINVAL},
-		{{2, 2, 2, FTL_FREE + 1, 4, 4096}, 4096, -ENOSPC},
+		{{2, 2, 2, FLASH_FREE + 1, 4, 4096}, 4096, -ENOSPC},
 		{{1024, 1024, 64, 1u << 20, 1u << 16, 4096}, 4096, -ERANGE},
 	};
 
