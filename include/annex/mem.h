@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Unified memory: tensors in a device tier of limited size, in host memory, in CXL memory and on
- * storage, at addresses that stay the same wherever their bytes are (G10 sections 4.5, 4.6).
+ * storage, at addresses that stay the same wherever their bytes are. It is the software of G10
+ * sections 4.5 and 4.6: addresses are mapped to offsets on storage, and not to flash, by a table of
+ * the library, and not by the page table of a GPU (annex/simulate.h has a model of that).
  *
  *	annex_store_open("file:/data/annex.img?size=8G", NULL, &store);
  *	annex_space_create(&(struct annex_space_opts){.device = 512 << 20, .stores = &store,

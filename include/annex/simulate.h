@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Evaluation of plans: an event-driven simulator of kernels, links and memories, and a lower bound
- * on the time of an iteration under any plan.
+ * Evaluation of plans: an event-driven simulator of kernels, links, memories and page table, and a
+ * lower bound on the time of an iteration under any plan.
  */
 #ifndef ANNEX_SIMULATE_H
 #define ANNEX_SIMULATE_H
@@ -57,11 +57,13 @@ struct annex_sim_sample {
  *	four before agree within half a percent, and @iteration and @ideal are such means. With
  *	ssd_bytes in struct annex_system also: every block of flash was erased, or there were 64
  *	iterations.
- * @faults: page faults, of all GPUs.
+ * @faults: page faults, of 4 KiB each, of all GPUs.
  * @in: bytes read from each tier, of all GPUs.
  * @out: bytes written to each tier, of all GPUs.
  * @ssd_copied: bytes that garbage collection rewrote per iteration, on all SSDs: the mean of the
  *	last four iterations.
+ * @ssd_updated: page table entries, of 4 KiB pages that are on SSDs only, that garbage collection
+ *	updated per iteration: likewise.
  * @gpu_peak: peak of the bytes on the fullest GPU.
  * @host_peak: peak of the bytes in host memory, of all GPUs.
  * @cxl_peak: peak of the bytes in CXL memory, of all GPUs.
@@ -73,7 +75,7 @@ struct annex_sim_result {
 	bool steady;
 	uint64_t faults;
 	uint64_t in[ANNEX_TIERS], out[ANNEX_TIERS];
-	uint64_t ssd_copied;
+	uint64_t ssd_copied, ssd_updated;
 	uint64_t gpu_peak, host_peak, cxl_peak;
 };
 

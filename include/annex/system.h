@@ -54,10 +54,10 @@ enum annex_tier {
  *	reads and writes at once. 2: reads and writes do not slow each other; 1: they take turns.
  * @ssd_read_ns: latency of a read, in addition to its transfer time.
  * @ssd_write_ns: latency of a write, in addition to its transfer time.
- * @fault_ns: time to handle a page fault, in addition to the transfer time of its bytes.
- * @fault_bytes: most bytes that one page fault brings in. Absent bytes of a kernel's tensor are
- *	brought in by consecutive faults of this size, each with the latency of a read if they are
- *	on SSDs.
+ * @fault_ns: time to handle page faults, in addition to the transfer time of their bytes.
+ * @fault_bytes: most bytes whose page faults are handled together. Each absent page of 4 KiB of a
+ *	kernel's tensor is a fault; the faults on so many bytes take @fault_ns once, and the latency
+ *	of a read if the bytes are on SSDs.
  * @page_ns: processor time that the program spends on each page of 4 KiB that comes in, and on the
  *	page that leaves for it: the next kernel begins that much later.
  * @alloc: rate at which a GPU can allocate memory while kernels run.

@@ -199,7 +199,8 @@ static int collect(struct flash_blocks *f, uint32_t block)
 		return err;
 	unlink_block(f, block);
 	f->worn[block]++;
-	f->ops->erase(f->ctx, block);
+	if (f->ops->erase)
+		f->ops->erase(f->ctx, block);
 	give_idle(f, block);
 	return 0;
 }

@@ -28,7 +28,7 @@ struct flash_blocks;
  * annex_flash_settle().
  * @move: move all valid units of a full block to the open block of its plane, by
  *	annex_flash_take(), annex_flash_drop(), annex_flash_add() and annex_flash_end().
- * @erase: a block is erased; it has no valid units.
+ * @erase: a block is erased; it has no valid units. May be NULL.
  */
 struct flash_ops {
 	int (*move)(void *ctx, uint32_t block);

@@ -36,9 +36,9 @@ int annex_tier_parse(const char *name)
 /*
  * The paper's Table 2, with what the authors' simulator really computes with where they differ: SSD
  * latencies of 12 and 16 us, the SSD's 3.2 GB/s both ways, and memory given out in batches of 3899
- * pages each 13 us. A fault brings one of the blocks of 2 MiB in which NVIDIA's driver keeps
- * unified memory: with Table 2's 45 us that gives 17 GB/s on a link of 26, where BaM's section B.2
- * measured 14.5.
+ * pages each 13 us. Faults are on pages of 4 KiB; faults on one of the blocks of 2 MiB in which
+ * NVIDIA's driver keeps unified memory are handled together: with Table 2's 45 us that gives 17
+ * GB/s on a link of 26, where BaM's section B.2 measured 14.5.
  */
 void annex_system_init(struct annex_system *sys)
 {

@@ -47,13 +47,13 @@ Letters stand for the reasons of misses:
 {reasons}
 """
 REASONS = {
-    "F": "The paper charges 45 us for a page fault. So do we, for each 2 MiB, as UVMSmart does, "
-         "the simulator that the paper names. The artifact takes measured times of kernels with "
-         "page faults (`results/*/cudnn*PF.txt`), and cuts them to whole seconds, as it divides "
-         "clocks as integers. With the measured times of inceptionv3-1536 (`fault_ns`), cut so, "
-         "uvm takes 274 s here, and 281 s there, and reaches 33, 40, 42, 43 and 44 % of the ideal "
-         "in figure 18, and 34, 42, 43, 44 and 50 % there. Not cut, it takes 305 s, and reaches 23 "
-         "to 24 %.",
+    "F": "The paper charges 45 us for a page fault. So do we, for the faults on 2 MiB "
+         "together, as UVMSmart does, the simulator that the paper names. The artifact takes "
+         "measured times of kernels with page faults (`results/*/cudnn*PF.txt`), and cuts "
+         "them to whole seconds, as it divides clocks as integers. With the measured times "
+         "of inceptionv3-1536 (`fault_ns`), cut so, uvm takes 274 s here, and 281 s there, "
+         "and reaches 33, 40, 42, 43 and 44 % of the ideal in figure 18, and 34, 42, 43, 44 "
+         "and 50 % there. Not cut, it takes 305 s, and reaches 23 to 24 %.",
     "W": "Tensors of eight kernels have up to 95 GiB at the end of inceptionv3-1536. The policy "
          "protects them until memory is full, as the paper says. The artifact looks for pages of "
          "the eight kernels only where its list begins (`deepUMSuggestInitialLRUBase()`), so that "

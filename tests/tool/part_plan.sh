@@ -100,6 +100,8 @@ claim "on little flash" "$annex" simulate llama.json --policy g10 "${small[@]}" 
 written=$(number out_ssd_bytes)
 below "little is written again" "$(number ssd_write_amplification)" 1.1
 holds "of bytes that are sent to it" test "$written" -gt 0
+holds "each entry that changes is of a copied page" test "$(number ssd_updated_entries)" -le \
+	"$(number ssd_copied_bytes)"
 claim "on too little" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 1G
 holds "it cannot run" grep -q "keep more in ssd0 memory than there is" out
 refused "more than both ways" "--ssd-duplex: 3 is not" "$annex" plan llama.json --ssd-duplex 3

@@ -75,6 +75,7 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 	out_json(out, "ssds", each);
 	if (sys->ssd_bytes) {
 		out_bytes(out, "ssd_copied_bytes", "garbage collection", o->r.ssd_copied);
+		out_count(out, "ssd_updated_entries", "page table entries", o->r.ssd_updated);
 		out_json(out, "ssd_write_amplification", json_real(amplification(&o->r)));
 		out_row(out, "write amplification", "%.3f", amplification(&o->r));
 	}

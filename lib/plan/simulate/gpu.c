@@ -6,7 +6,6 @@
 #include <annex/detail/random.h>
 #include "simulate.h"
 
-#define PAGE 4096
 /* Of its time, which a kernel exceeds if it stalls: so G10's artifact counts for its figure 13. */
 #define STALLED 1.0001
 
@@ -21,13 +20,13 @@ static void prefetch(struct sim_gpu *g, const struct annex_plan_step *st)
 	struct sim_tensor *t = &g->tensors[st->tensor];
 	uint64_t bytes = st->bytes;
 
-	if (!t->place.born && !t->allocating) {
+	if (!t->born && !t->allocating) {
 		sim_born(g, st->tensor, false);
 		return;
 	}
 	sim_recall(g, st->tensor, &bytes, st->keep);
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers && bytes; i++) {
-		uint64_t n = t->place.out[i] - t->pending[i];
+		uint64_t n = sim_out(t, i)->bytes - t->pending[i];
 
 		n = n < bytes ? n : bytes;
 		if (n)
@@ -42,7 +41,7 @@ static void carry_out(struct sim_gpu *g, const struct annex_plan_step *st)
 
 	switch (st->op) {
 	case ANNEX_PLAN_ALLOC:
-		if (!t->place.born && !t->allocating)
+		if (!t->born && !t->allocating)
 			sim_born(g, st->tensor, false);
 		break;
 	case ANNEX_PLAN_FREE:
@@ -52,11 +51,11 @@ static void carry_out(struct sim_gpu *g, const struct annex_plan_step *st)
 		prefetch(g, st);
 		break;
 	case ANNEX_PLAN_EVICT:
-		if (t->place.born)
+		if (t->born)
 			sim_evict(g, st->tensor, st->bytes, st->tier);
 		break;
 	case ANNEX_PLAN_SAVE:
-		if (t->place.born)
+		if (t->born)
 			sim_save(g, st->tensor, st->bytes, st->tier);
 		break;
 	}
@@ -90,15 +89,18 @@ static bool carry_out_all(struct sim_gpu *g)
 	return true;
 }
 
-/* Bytes that take @s to fetch, from a tier with a latency of @ns: each fault pays it. */
+/*
+ * Bytes that take @s to fetch, from a tier with a latency of @ns. Each page is a fault; faults
+ * that are handled together pay the latencies once.
+ */
 static void faulted(struct sim_gpu *g, uint64_t bytes, double s, uint64_t ns)
 {
 	const struct annex_system *sys = g->sim->sys;
-	uint64_t faults = bytes / sys->fault_bytes + !!(bytes % sys->fault_bytes);
+	uint64_t times = bytes / sys->fault_bytes + !!(bytes % sys->fault_bytes);
 
-	g->fault += (double)faults * ((double)sys->fault_ns + (double)ns);
+	g->fault += (double)times * ((double)sys->fault_ns + (double)ns);
 	g->fetch += s * 1e9;
-	g->stats->faults += faults;
+	g->stats->faults += (bytes + PTE_PAGE - 1) / PTE_PAGE;
 }
 
 /* Fetch the bytes of a tensor that are neither there nor on their way. */
@@ -110,7 +112,7 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 	uint64_t sum = 0;
 
 	sim_hurry(g, tensor);
-	if (!t->place.born) {
+	if (!t->born) {
 		if (!t->allocating) {
 			g->absent += g->trace->tensors[tensor].bytes;
 			sim_born(g, tensor, true);
@@ -118,7 +120,7 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 		return;
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
-		uint64_t n = t->place.out[i] - t->pending[i];
+		uint64_t n = sim_out(t, i)->bytes - t->pending[i];
 		double rate = i == ANNEX_TIER_CXL ? fmin(sys->cxl_rate, sys->pcie) : sys->pcie;
 
 		if (!n)
@@ -204,7 +206,7 @@ static bool held_up(const struct sim_gpu *g)
 /* Processor time for the pages that came since the kernel before. */
 static double handle_pages(struct sim_gpu *g)
 {
-	double pages = (double)(g->moved_in - g->paid) / PAGE;
+	double pages = (double)(g->moved_in - g->paid) / PTE_PAGE;
 
 	g->paid = g->moved_in;
 	return pages * (double)g->sim->sys->page_ns;

@@ -108,18 +108,16 @@ static void start_in(struct sim_gpu *g, struct sim_flow *f)
 	f->current = r;
 }
 
-/* A chunk goes to flash. Before it does, garbage may be collected. */
-static void program(struct sim_gpu *g, const struct sim_request *r, uint64_t bytes)
+/* A chunk departs. If it goes to flash, garbage may be collected before. */
+static void depart(struct sim_gpu *g, struct sim_request *r, uint64_t bytes)
 {
 	struct sim *s = g->sim;
-	uint64_t copied = 0;
+	uint64_t before = s->ptes.copied, copied;
 
-	if (!s->flash[r->tier])
-		return;
-	if (flash_write(s->flash[r->tier], g->owner + r->tensor, bytes, &copied))
-		s->err = -ENOMEM;
-	s->written += bytes;
-	s->copied += copied;
+	r->flight.tier = r->tier;
+	sim_move(s, g->tensors[r->tensor].lists, &r->flight, bytes);
+	s->written += r->tier < ANNEX_TIER_SSD ? 0 : bytes;
+	copied = s->ptes.copied - before;
 	s->busy[r->tier] = fmax(s->busy[r->tier], s->now) +
 			   (double)copied / s->sys->ssd_write * 1e9;
 }
@@ -141,7 +139,7 @@ static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 				return;
 			continue;
 		}
-		program(g, r, n);
+		depart(g, r, n);
 		r->left -= n;
 		r->moving = n;
 		f->left = (double)n;
@@ -349,6 +347,7 @@ bool sim_links_busy(const struct sim_gpu *g)
 
 static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 {
+	struct sim *s = g->sim;
 	struct sim_tensor *t = &g->tensors[r->tensor];
 
 	if (r->stale) {
@@ -356,17 +355,16 @@ static void arrived(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 		return;
 	}
 	if (r->kind == SIM_ALLOC) {
-		t->place.dirty += n;
-		t->place.born = true;
+		s->err = s->err ? s->err : ptes_add(&s->ptes, t->lists, n);
+		t->dirty += n;
+		t->born = true;
 		t->allocating = false;
 	} else {
 		t->pending[r->tier] -= n;
-		t->place.out[r->tier] -= n;
-		if (r->keep) {
-			t->place.clean[r->tier] += n;
-		} else {
-			t->place.dirty += n;
-			sim_give(g, r->tensor, r->tier, n);
+		sim_move(s, sim_out(t, r->tier), r->keep ? sim_clean(t, r->tier) : t->lists, n);
+		if (!r->keep) {
+			t->dirty += n;
+			sim_give(g, r->tier, n);
 		}
 		g->stats->in[r->tier] += n;
 		g->moved_in += n;
@@ -382,11 +380,11 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 	g->stats->out[r->tier] += n;
 	g->moved_out += n;
 	if (r->stale) {
-		sim_give(g, r->tensor, r->tier, n);
+		sim_give(g, r->tier, n);
 		return;
 	}
 	r->forget = 0;
-	sim_give(g, r->tensor, r->tier, forgotten);
+	sim_give(g, r->tier, forgotten);
 	n -= forgotten;
 	t->leaving -= n;
 	/* Bytes that are evicted go before bytes that stay: their memory may be waited for. */
@@ -394,9 +392,9 @@ static void left(struct sim_gpu *g, struct sim_request *r, uint64_t n)
 	if (gone > n)
 		gone = n;
 	r->stay -= n - gone;
-	t->place.dirty -= n;
-	t->place.out[r->tier] += gone;
-	t->place.clean[r->tier] += n - gone;
+	t->dirty -= n;
+	sim_move(g->sim, &r->flight, sim_out(t, r->tier), gone);
+	sim_move(g->sim, &r->flight, sim_clean(t, r->tier), n - gone);
 	g->used -= gone;
 	if (r->reclaim)
 		g->reclaiming -= gone;

@@ -37,8 +37,11 @@ static struct sim_request *request(struct sim_gpu *g, uint32_t tensor, enum sim_
 		r = s->pool;
 	}
 	s->pool = r->next;
-	*r = (struct sim_request){
-		.tensor = tensor, .kind = (uint8_t)kind, .tier = (uint8_t)tier, .left = bytes};
+	*r = (struct sim_request){.tensor = tensor,
+				  .kind = (uint8_t)kind,
+				  .tier = (uint8_t)tier,
+				  .left = bytes,
+				  .flight = {.first = PTE_NONE, .last = PTE_NONE}};
 	r->sibling = g->tensors[tensor].requests;
 	if (r->sibling)
 		r->sibling->newer = r;
@@ -186,13 +189,14 @@ void sim_born(struct sim_gpu *g, uint32_t tensor, bool first)
 	uint64_t bytes = g->trace->tensors[tensor].bytes;
 	struct sim_request *r;
 
-	if (t->place.dirty == bytes) {
-		t->place.born = true;
+	if (t->dirty == bytes) {
+		t->born = true;
 		return;
 	}
 	/* A tensor that waits for memory must not hold any. */
-	g->used -= t->place.dirty;
-	t->place.dirty = 0;
+	g->used -= t->dirty;
+	sim_drop(g->sim, t->lists, t->dirty);
+	t->dirty = 0;
 	r = request(g, tensor, SIM_ALLOC, ANNEX_TIER_GPU, bytes);
 	if (!r)
 		return;
@@ -215,13 +219,12 @@ static struct sim_request *leave(struct sim_gpu *g, uint32_t tensor, unsigned in
 }
 
 /* Bytes with a copy leave for free. Returns how many of @bytes are still to go. */
-static uint64_t drop_clean(struct sim_gpu *g, struct place *p, uint64_t bytes)
+static uint64_t drop_clean(struct sim_gpu *g, const struct sim_tensor *t, uint64_t bytes)
 {
-	for (unsigned int t = ANNEX_TIER_HOST; t < g->sim->tiers && bytes; t++) {
-		uint64_t n = least(p->clean[t], bytes);
+	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers && bytes; i++) {
+		uint64_t n = least(sim_clean(t, i)->bytes, bytes);
 
-		p->clean[t] -= n;
-		p->out[t] += n;
+		sim_move(g->sim, sim_clean(t, i), sim_out(t, i), n);
 		g->used -= n;
 		bytes -= n;
 	}
@@ -248,9 +251,9 @@ void sim_evict(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int 
 {
 	struct sim_tensor *t = &g->tensors[tensor];
 
-	bytes = drop_clean(g, &t->place, bytes);
+	bytes = drop_clean(g, t, bytes);
 	bytes = take_saves(g, t, bytes);
-	bytes = least(bytes, t->place.dirty - t->leaving);
+	bytes = least(bytes, t->dirty - t->leaving);
 	if (bytes)
 		leave(g, tensor, tier, bytes, 0);
 }
@@ -259,7 +262,7 @@ void sim_save(struct sim_gpu *g, uint32_t tensor, uint64_t bytes, unsigned int t
 {
 	struct sim_tensor *t = &g->tensors[tensor];
 
-	bytes = least(bytes, t->place.dirty - t->leaving);
+	bytes = least(bytes, t->dirty - t->leaving);
 	if (bytes)
 		leave(g, tensor, tier, bytes, bytes);
 }
@@ -289,6 +292,7 @@ void sim_recall(struct sim_gpu *g, uint32_t tensor, uint64_t *bytes, bool keep)
 		} else {
 			r->forget += n - unwritten;
 			t->leaving -= n - unwritten;
+			sim_move(g->sim, &r->flight, t->lists, n - unwritten);
 		}
 	}
 }
@@ -298,15 +302,18 @@ void sim_written(struct sim_gpu *g, uint32_t tensor)
 	struct sim_tensor *t = &g->tensors[tensor];
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
-		t->place.dirty += t->place.clean[i];
-		sim_give(g, tensor, i, t->place.clean[i]);
-		t->place.clean[i] = 0;
+		uint64_t bytes = sim_clean(t, i)->bytes;
+
+		t->dirty += bytes;
+		sim_give(g, i, bytes);
+		sim_move(g->sim, sim_clean(t, i), t->lists, bytes);
 	}
 	for (struct sim_request *r = t->requests; r; r = r->sibling) {
 		if (r->kind != SIM_OUT)
 			continue;
 		r->left = 0;
 		r->stale = true;
+		sim_move(g->sim, &r->flight, t->lists, r->flight.bytes);
 	}
 	t->leaving = 0;
 }
@@ -362,17 +369,24 @@ void sim_free(struct sim_gpu *g, uint32_t tensor)
 		}
 		r->left = 0;
 		r->stale = true;
+		sim_move(g->sim, &r->flight, t->lists, r->flight.bytes);
 	}
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
-		g->used -= t->place.clean[i];
-		sim_give(g, tensor, i, t->place.clean[i] + t->place.out[i]);
+		struct pte_list *clean = sim_clean(t, i), *out = sim_out(t, i);
+
+		g->used -= clean->bytes;
+		sim_give(g, i, clean->bytes + out->bytes);
+		sim_drop(g->sim, clean, clean->bytes);
+		sim_drop(g->sim, out, out->bytes);
 		t->pending[i] = 0;
 	}
 	if (!lazy) {
-		g->used -= t->place.dirty;
+		g->used -= t->dirty;
+		sim_drop(g->sim, t->lists, t->dirty);
+		t->dirty = 0;
 		unlist(g, tensor);
 	}
-	t->place = (struct place){.dirty = lazy ? t->place.dirty : 0};
+	t->born = false;
 	t->leaving = 0;
 	t->allocating = false;
 }
@@ -383,16 +397,16 @@ bool sim_ready(const struct sim_gpu *g, uint32_t tensor)
 	uint64_t out = 0;
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
-		out += t->place.out[i];
-	return t->place.born && !out;
+		out += sim_out(t, i)->bytes;
+	return t->born && !out;
 }
 
 static uint64_t movable(const struct sim_gpu *g, const struct sim_tensor *t)
 {
-	uint64_t bytes = t->place.dirty - t->leaving;
+	uint64_t bytes = t->dirty - t->leaving;
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
-		bytes += t->place.clean[i];
+		bytes += sim_clean(t, i)->bytes;
 	return bytes;
 }
 
@@ -418,8 +432,8 @@ static struct copies copies(const struct sim_gpu *g, const struct sim_tensor *t)
 	struct copies c = {0};
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++) {
-		c.bytes += t->place.clean[i];
-		c.tiers |= (unsigned int)!!t->place.clean[i] << i;
+		c.bytes += sim_clean(t, i)->bytes;
+		c.tiers |= (unsigned int)!!sim_clean(t, i)->bytes << i;
 	}
 	for (const struct sim_request *r = t->requests; r; r = r->sibling) {
 		bool coming = r->kind == SIM_IN && r->keep && r->left + r->granted + r->moving;
@@ -445,14 +459,14 @@ bool sim_can_evict(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 		return false;
 	if (bytes <= c.bytes)
 		return true;
-	return !c.coming && (bytes - c.bytes <= t->place.dirty - t->leaving || !arriving(g, t));
+	return !c.coming && (bytes - c.bytes <= t->dirty - t->leaving || !arriving(g, t));
 }
 
 bool sim_can_save(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 {
 	const struct sim_tensor *t = &g->tensors[tensor];
 
-	return bytes <= t->place.dirty - t->leaving || !arriving(g, t);
+	return bytes <= t->dirty - t->leaving || !arriving(g, t);
 }
 
 bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
@@ -461,7 +475,7 @@ bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 	uint64_t gone = 0;
 
 	for (unsigned int i = ANNEX_TIER_HOST; i < g->sim->tiers; i++)
-		gone += t->place.out[i] - t->pending[i];
+		gone += sim_out(t, i)->bytes - t->pending[i];
 	for (const struct sim_request *r = t->requests; r; r = r->sibling)
 		if (r->kind == SIM_OUT && !r->stale)
 			gone += r->left + r->moving - r->stay - r->forget;
@@ -492,9 +506,10 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 		if (!bytes || t->allocating || t->active > g->count ||
 		    (guarded && (t->guarded > g->count || arriving(g, t))))
 			continue;
-		left = drop_clean(g, &t->place, bytes);
-		if (!t->place.born) {
-			t->place.dirty -= left;
+		left = drop_clean(g, t, bytes);
+		if (!t->born) {
+			sim_drop(g->sim, t->lists, left);
+			t->dirty -= left;
 			g->used -= left;
 			left = 0;
 		}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/log.h"
+#include "plan/place.h"
 #include "plan/trace/label.h"
 #include "simulate.h"
 
@@ -30,9 +31,8 @@ static int fits(const struct annex_trace *t, uint64_t capacity)
 }
 
 /* Where a global tensor begins when nothing says where: below, so that faults bring it. */
-static int below(struct sim *s, struct sim_gpu *g, uint32_t tensor)
+static int below(const struct sim *s, const struct sim_gpu *g, uint32_t tensor, struct place *p)
 {
-	struct place *p = &g->tensors[tensor].place;
 	uint64_t bytes = g->trace->tensors[tensor].bytes;
 	unsigned int tier = ANNEX_TIER_HOST;
 
@@ -50,14 +50,26 @@ static int below(struct sim *s, struct sim_gpu *g, uint32_t tensor)
 	return 0;
 }
 
-/* It is there from the start. */
-static int keep(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes)
+/* Entries of a tensor that is there from the start. */
+static int keep(struct sim *s, struct sim_gpu *g, uint32_t tensor, const struct place *p)
 {
-	struct flash *f = g->sim->flash[tier];
-	uint64_t copied = 0;
+	struct sim_tensor *x = &g->tensors[tensor];
+	int err = p->born ? ptes_add(&s->ptes, x->lists, g->trace->tensors[tensor].bytes) : 0;
 
-	sim_take(g, tier, bytes);
-	return f ? flash_write(f, g->owner + tensor, bytes, &copied) : 0;
+	x->born = p->born;
+	x->dirty = p->dirty;
+	for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers && !err; t++) {
+		uint64_t bytes = annex_place_below(p, t);
+
+		if (bytes > sim_room(g, t))
+			return annex_fail(-ENOSPC,
+					  "the plans together keep more in %s memory than there is",
+					  annex_tier_name(t));
+		sim_take(g, t, bytes);
+		sim_move(s, x->lists, sim_clean(x, t), p->clean[t]);
+		sim_move(s, x->lists, sim_out(x, t), p->out[t]);
+	}
+	return err ? err : s->err;
 }
 
 /* The memories as they are when an iteration begins. */
@@ -68,28 +80,19 @@ static int place(struct sim *s, struct sim_gpu *g)
 	int err = places ? annex_plan_replay(g->plan, g->trace, s->sys, places) : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
-		g->tensors[i].place = places[i];
 		if (g->plan->flags & ANNEX_PLAN_RECLAIM && places[i].born)
-			err = below(s, g, i);
-		places[i] = g->tensors[i].place;
+			err = below(s, g, i, &places[i]);
 		g->used += annex_place_resident(&places[i]);
-		for (unsigned int t = ANNEX_TIER_HOST; t < s->tiers && !err; t++) {
-			uint64_t bytes = annex_place_below(&places[i], t);
-
-			if (bytes > sim_room(g, t))
-				err = annex_fail(-ENOSPC,
-						 "the plans together keep more in %s memory "
-						 "than there is",
-						 annex_tier_name(t));
-			else
-				err = keep(g, i, t, bytes);
-		}
+		if (!err)
+			err = keep(s, g, i, &places[i]);
 	}
 	free(places);
 	return err;
 }
 
-static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *job)
+/* @lists: of the page table, of its first tensor. */
+static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *job,
+		 struct pte_list *lists)
 {
 	const struct annex_trace *t = job->trace;
 	int err;
@@ -111,7 +114,11 @@ static int setup(struct sim *s, struct sim_gpu *g, const struct annex_sim_job *j
 	g->oldest = g->newest = UINT32_MAX;
 	g->stats = calloc(1, sizeof(*g->stats));
 	g->tensors = calloc((size_t)t->n_tensors + 1, sizeof(*g->tensors));
-	return g->stats && g->tensors ? place(s, g) : -ENOMEM;
+	if (!g->stats || !g->tensors)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_tensors; i++)
+		g->tensors[i].lists = lists + (size_t)i * ptes_lists(s->sys);
+	return place(s, g);
 }
 
 static void sim_begin(struct sim *s)
@@ -125,7 +132,7 @@ static void sim_begin(struct sim *s)
 		sim_gpu_next(g);
 	}
 	memcpy(s->least_room, s->room, sizeof(s->room));
-	s->copied = 0;
+	s->ptes.copied = s->ptes.updated = 0;
 }
 
 static bool all_done(const struct sim *s)
@@ -238,32 +245,27 @@ static void collect(const struct sim *s, struct annex_sim_result *all)
 	}
 }
 
-/* Each SSD has flash for the tensors of all GPUs. */
-static int make_flash(struct sim *s, const struct annex_sim_job *jobs)
+/* One page table has the tensors of all GPUs. */
+static int setup_all(struct sim *s, const struct annex_sim_job *jobs)
 {
-	uint32_t owners = 0;
+	uint32_t tensors = 0, first = 0;
+	int err;
 
-	for (unsigned int i = 0; i < s->n; i++) {
-		s->gpus[i].owner = owners;
-		owners += jobs[i].trace->n_tensors;
+	for (unsigned int i = 0; i < s->n; i++)
+		tensors += jobs[i].trace->n_tensors;
+	err = ptes_init(&s->ptes, tensors, s->sys);
+	for (unsigned int i = 0; i < s->n && !err; i++) {
+		err = setup(s, &s->gpus[i], &jobs[i],
+			    s->ptes.lists + (size_t)first * ptes_lists(s->sys));
+		first += jobs[i].trace->n_tensors;
 	}
-	for (unsigned int t = ANNEX_TIER_SSD; t < s->tiers && s->sys->ssd_bytes; t++) {
-		s->room[t] = s->sys->ssd_bytes;
-		s->flash[t] = flash_create(s->sys->ssd_bytes, s->sys->ssd_spare, owners);
-		if (!s->flash[t])
-			return -ENOMEM;
-	}
-	return 0;
+	return err;
 }
 
 /* So much was written that the blocks which were free at first have all been erased since. */
 static bool worn_in(const struct sim *s)
 {
-	uint64_t all = 0;
-
-	for (unsigned int t = ANNEX_TIER_SSD; t < s->tiers; t++)
-		all += s->flash[t] ? flash_total(s->flash[t]) : 0;
-	return s->written >= 2 * all;
+	return s->written >= 2 * ptes_flash_bytes(&s->ptes);
 }
 
 int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struct annex_system *sys,
@@ -282,15 +284,13 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	s.tiers = ANNEX_TIER_SSD + sys->ssds;
 	s.random = s.opts->seed;
 	for (unsigned int t = ANNEX_TIER_SSD; t < ANNEX_TIERS; t++)
-		s.room[t] = UINT64_MAX / 2;
+		s.room[t] = sys->ssd_bytes ? sys->ssd_bytes : UINT64_MAX / 2;
 	s.room[ANNEX_TIER_HOST] = sys->host;
 	s.room[ANNEX_TIER_CXL] = sys->cxl;
 	s.gpus = calloc(n, sizeof(*s.gpus));
 	if (!s.gpus)
 		return -ENOMEM;
-	err = make_flash(&s, jobs);
-	for (unsigned int i = 0; i < n && !err; i++)
-		err = setup(&s, &s.gpus[i], &jobs[i]);
+	err = setup_all(&s, jobs);
 	for (uint32_t i = 0; i < most && !err; i++) {
 		err = iterate(&s);
 		if (err)
@@ -299,7 +299,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 		sim_remember(&history, &s, result);
 		result->iterations = i + 1;
 		result->steady = sim_steady(&history, result) && (worn_in(&s) || i + 1 == ENOUGH);
-		result->ssd_copied = sim_copied(&history);
+		sim_collected(&history, result);
 		if (result->steady && !s.opts->iterations)
 			break;
 	}
@@ -308,8 +308,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 		free(s.gpus[i].stats);
 	}
 	free(s.gpus);
-	for (unsigned int t = ANNEX_TIER_SSD; t < s.tiers; t++)
-		flash_destroy(s.flash[t]);
+	ptes_free(&s.ptes);
 	sim_memory_free(&s);
 	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulator's parts: flash (flash.c), memories and requests (memory.c), links (link.c), kernels
- * and steps (gpu.c), how iterations ended (steady.c), and the loop over events (simulate.c). Each
- * uses only those before it.
+ * The simulator's parts: page table (ptes.c), memories and requests (memory.c), links (link.c),
+ * kernels and steps (gpu.c), how iterations ended (steady.c), and the loop over events
+ * (simulate.c). Each uses only those before it.
  *
  * Memory moves in chunks. A request for GPU memory waits in its GPU's gate, in order; the first
  * one takes free memory. So a later request never holds memory that an earlier one waits for, and a
@@ -16,8 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <annex/simulate.h>
-#include "flash.h"
-#include "plan/place.h"
+#include "ptes.h"
 
 /* Small against tensors, large against the events that they cost. */
 #define SIM_CHUNK (4ull << 20)
@@ -37,6 +36,8 @@ struct sim_request {
 	uint64_t asked;   /* of @left, bytes that it waits for in the gate */
 	uint64_t granted; /* has memory, not started */
 	uint64_t moving;  /* the chunk under way */
+	struct pte_list
+		flight;  /* SIM_OUT: entries of the chunk under way, if it is worth something */
 	uint64_t stay;   /* SIM_OUT: of @left and @moving, bytes that stay on the GPU with a copy */
 	uint64_t forget; /* SIM_OUT: of @moving, bytes that stay without one */
 	double lands;    /* when the latency of its last chunk is over */
@@ -59,15 +60,27 @@ struct sim_flow {
 };
 
 struct sim_tensor {
-	struct place place;
+	struct pte_list *lists;        /* its entries */
+	uint64_t dirty;                /* bytes on the GPU without a copy, with those under way */
 	uint64_t pending[ANNEX_TIERS]; /* bytes on their way in, by where from */
 	uint64_t leaving;              /* dirty bytes to evict or save, none to forget */
 	struct sim_request *requests;  /* all that are not over */
 	/* The last kernel, counted from 1 over iterations, that uses it, and that will soon. */
 	uint64_t active, guarded;
 	uint32_t older, newer; /* by last use, of all with bytes on the GPU */
-	bool allocating, listed;
+	bool born, allocating, listed;
 };
+
+/* Bytes on the GPU with a copy in a tier, and bytes that are only there. */
+static inline struct pte_list *sim_clean(const struct sim_tensor *t, unsigned int tier)
+{
+	return &t->lists[2 * tier - 1];
+}
+
+static inline struct pte_list *sim_out(const struct sim_tensor *t, unsigned int tier)
+{
+	return &t->lists[2 * tier];
+}
 
 struct sim;
 
@@ -97,7 +110,6 @@ struct sim_gpu {
 	uint64_t absent;    /* bytes of its tensors that it has faults on */
 	/* Of this iteration and the one before. */
 	double began, time;
-	uint32_t owner; /* of its first tensor, in flash */
 	struct annex_sim_result *stats;
 	uint64_t moved_in, moved_out; /* bytes through the link */
 	uint64_t paid;                /* of @moved_in, bytes whose pages the program has handled */
@@ -113,10 +125,9 @@ struct sim {
 	double now;
 	uint64_t room[ANNEX_TIERS];       /* free bytes of host and CXL memory */
 	uint64_t least_room[ANNEX_TIERS]; /* in this iteration */
-	struct flash *flash[ANNEX_TIERS]; /* of SSDs that collect garbage */
-	double busy[ANNEX_TIERS];         /* until when they do, and write nothing else */
-	uint64_t copied;                  /* by them, in this iteration */
-	uint64_t written;                 /* to all SSDs, in all iterations */
+	struct ptes ptes;
+	double busy[ANNEX_TIERS]; /* until when an SSD collects garbage, and writes nothing else */
+	uint64_t written;         /* to all SSDs, in all iterations */
 	struct sim_request *pool;
 	struct sim_block *blocks; /* what the requests were allocated in */
 	uint64_t random;
@@ -135,13 +146,27 @@ static inline void sim_take(struct sim_gpu *g, unsigned int tier, uint64_t bytes
 	g->sim->room[tier] -= bytes;
 }
 
-/* Bytes of a tensor are worth nothing there. */
-static inline void sim_give(struct sim_gpu *g, uint32_t tensor, unsigned int tier, uint64_t bytes)
+/* Bytes are worth nothing there. */
+static inline void sim_give(struct sim_gpu *g, unsigned int tier, uint64_t bytes)
 {
 	g->room[tier] += bytes;
 	g->sim->room[tier] += bytes;
-	if (g->sim->flash[tier])
-		flash_trim(g->sim->flash[tier], g->owner + tensor, bytes);
+}
+
+/* Entries change. */
+static inline void sim_move(struct sim *s, struct pte_list *from, struct pte_list *to,
+			    uint64_t bytes)
+{
+	int err = ptes_move(&s->ptes, from, to, bytes);
+
+	s->err = s->err ? s->err : err;
+}
+
+static inline void sim_drop(struct sim *s, struct pte_list *from, uint64_t bytes)
+{
+	int err = ptes_drop(&s->ptes, from, bytes);
+
+	s->err = s->err ? s->err : err;
 }
 
 /* A policy that names no SSD has all of them, as one striped device: each in turn. */
@@ -225,7 +250,7 @@ void sim_gpu_run(struct sim_gpu *g);
  */
 struct sim_history {
 	struct sim_ending {
-		double took, ideal, under_way, copied;
+		double took, ideal, under_way, copied, updated;
 		uint64_t digest, room;
 	} at[2 * SIM_WINDOW];
 	uint32_t count;
@@ -236,7 +261,7 @@ struct sim_history {
 void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r);
 /* sim_steady() - Whether the iterations are steady now; @r has what one of them takes then. */
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r);
-/* sim_copied() - Bytes that SSDs copied in an iteration, the mean of the last. */
-uint64_t sim_copied(const struct sim_history *h);
+/* sim_collected() - Set what SSDs collected in an iteration, the means of the last. */
+void sim_collected(const struct sim_history *h, struct annex_sim_result *r);
 
 #endif

@@ -24,10 +24,10 @@ static uint64_t digest(const struct sim *s)
 		for (uint32_t j = 0; j < g->trace->n_tensors; j++) {
 			const struct sim_tensor *t = &g->tensors[j];
 
-			h = mix(h, t->place.dirty << 1 | t->place.born);
+			h = mix(h, t->dirty << 1 | t->born);
 			for (unsigned int k = ANNEX_TIER_HOST; k < s->tiers; k++) {
-				h = mix(h, t->place.clean[k]);
-				h = mix(h, t->place.out[k]);
+				h = mix(h, sim_clean(t, k)->bytes);
+				h = mix(h, sim_out(t, k)->bytes);
 			}
 			for (const struct sim_request *r = t->requests; r; r = r->sibling)
 				h = mix(h, (r->left + r->granted + r->moving) << 8 | r->kind << 5 |
@@ -60,8 +60,13 @@ static const struct sim_ending *ago(const struct sim_history *h, uint32_t back)
 void sim_remember(struct sim_history *h, const struct sim *s, const struct annex_sim_result *r)
 {
 	h->at[h->count++ % (2 * SIM_WINDOW)] = (struct sim_ending){
-		r->iteration,      r->ideal,  under_way(s),
-		(double)s->copied, digest(s), s->room[ANNEX_TIER_HOST] + s->room[ANNEX_TIER_CXL],
+		r->iteration,
+		r->ideal,
+		under_way(s),
+		(double)s->ptes.copied,
+		(double)s->ptes.updated,
+		digest(s),
+		s->room[ANNEX_TIER_HOST] + s->room[ANNEX_TIER_CXL],
 	};
 }
 
@@ -91,14 +96,17 @@ static bool agrees(const struct sim_history *h)
 	return !fills && fabs(after - before) < AGREE * after;
 }
 
-uint64_t sim_copied(const struct sim_history *h)
+void sim_collected(const struct sim_history *h, struct annex_sim_result *r)
 {
 	uint32_t n = h->count < SIM_WINDOW ? h->count : SIM_WINDOW;
-	double sum = 0;
+	double copied = 0, updated = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		sum += ago(h, i)->copied;
-	return n ? (uint64_t)(sum / n) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		copied += ago(h, i)->copied;
+		updated += ago(h, i)->updated;
+	}
+	r->ssd_copied = (uint64_t)(copied / n);
+	r->ssd_updated = (uint64_t)(updated / n);
 }
 
 bool sim_steady(const struct sim_history *h, struct annex_sim_result *r)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Flash and its garbage collection: against a model of single pages, and its cost in a plan.
+ * The page table and the flash of SSDs: against a model of single pages, and the cost of garbage
+ * collection in a plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,191 +9,264 @@
 #include <annex/log.h>
 #include <annex/simulate.h>
 #include "flash/blocks.h"
-#include "plan/simulate/flash.h"
+#include "plan/simulate/ptes.h"
 #include "plan_traces.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #define PAGES 16u /* of 1 MiB in a block */
-#define OWNERS 12u
-#define MOST 40u /* blocks */
+#define MOST 40u  /* blocks */
+#define SSDS 2u
+#define TENSORS 12u
+#define SIZE 60u /* pages of a tensor */
+#define LISTS (2 * (ANNEX_TIER_SSD + SSDS) - 1)
 #define FREE UINT32_MAX
 
 /*
- * struct model - Pages of blocks and whose they are, by when they were written; erased blocks, the
- * one that is used next first; by when each full block was filled or lost a page.
+ * struct chip - The flash of an SSD: pages of blocks, and which pages of tensors they contain;
+ * erased blocks, the one that is used next first; by when each full block was filled or lost a
+ * page.
  */
-struct model {
-	unsigned int n, idle[MOST], n_idle, open, fill;
+struct chip {
+	unsigned int n, idle[MOST], n_idle, open, fill, valid;
 	uint64_t full[MOST]; /* 0: it is not */
-	uint32_t owner[MOST][PAGES];
-	uint64_t age[MOST][PAGES], now, copied;
+	uint32_t holds[MOST][PAGES];
 };
 
-static unsigned int model_valid(const struct model *m, unsigned int block)
+/* struct model - Where each page of each tensor is: a list of the page table, or LISTS: nowhere. */
+struct model {
+	struct chip ssd[SSDS];
+	unsigned int place[TENSORS * SIZE];
+	uint32_t at[TENSORS * SIZE]; /* page of flash */
+	uint64_t now, copied, updated;
+};
+
+static unsigned int valid(const struct chip *c, unsigned int block)
 {
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < PAGES; i++)
-		n += m->owner[block][i] != FREE;
+		n += c->holds[block][i] != FREE;
 	return n;
 }
 
-static void model_put(struct model *m, uint32_t owner, uint64_t age)
+static void put(struct model *m, struct chip *c, uint32_t page)
 {
-	if (m->open == MOST) {
-		m->open = m->idle[0];
-		memmove(m->idle, m->idle + 1, --m->n_idle * sizeof(*m->idle));
-		m->fill = 0;
+	if (c->open == MOST) {
+		c->open = c->idle[0];
+		memmove(c->idle, c->idle + 1, --c->n_idle * sizeof(*c->idle));
+		c->fill = 0;
 	}
-	m->owner[m->open][m->fill] = owner;
-	m->age[m->open][m->fill++] = age;
-	if (m->fill < PAGES)
+	m->at[page] = c->open * PAGES + c->fill;
+	c->holds[c->open][c->fill++] = page;
+	if (c->fill < PAGES)
 		return;
-	m->full[m->open] = ++m->now;
-	m->open = MOST;
+	c->full[c->open] = ++m->now;
+	c->open = MOST;
 }
 
 /* Of the full blocks with the least valid pages, the one that changed last. */
-static unsigned int model_victim(const struct model *m)
+static unsigned int victim(const struct chip *c)
 {
 	unsigned int best = MOST;
 
-	for (unsigned int b = 0; b < m->n; b++) {
-		if (!m->full[b])
+	for (unsigned int b = 0; b < c->n; b++) {
+		if (!c->full[b])
 			continue;
-		if (best == MOST || model_valid(m, b) < model_valid(m, best) ||
-		    (model_valid(m, b) == model_valid(m, best) && m->full[b] > m->full[best]))
+		if (best == MOST || valid(c, b) < valid(c, best) ||
+		    (valid(c, b) == valid(c, best) && c->full[b] > c->full[best]))
 			best = b;
 	}
 	return best;
 }
 
-static void model_collect(struct model *m)
+static void collect(struct model *m, struct chip *c)
 {
-	unsigned int best = model_victim(m);
+	unsigned int best = victim(c);
 
 	for (unsigned int i = 0; i < PAGES; i++) {
-		if (m->owner[best][i] == FREE)
+		uint32_t page = c->holds[best][i];
+
+		if (page == FREE)
 			continue;
-		model_put(m, m->owner[best][i], m->age[best][i]);
-		m->owner[best][i] = FREE;
+		put(m, c, page);
+		c->holds[best][i] = FREE;
 		m->copied++;
+		m->updated += m->place[page] % 2 == 0;
 	}
-	m->full[best] = 0;
-	m->idle[m->n_idle++] = best;
+	c->full[best] = 0;
+	c->idle[c->n_idle++] = best;
 }
 
-static void model_write(struct model *m, uint32_t owner)
+static struct chip *chip_of(struct model *m, unsigned int place)
 {
-	while (m->open == MOST && m->n_idle <= FLASH_FREE)
-		model_collect(m);
-	model_put(m, owner, ++m->now);
+	unsigned int tier = (place + 1) / 2;
+
+	return place < LISTS && tier >= ANNEX_TIER_SSD ? &m->ssd[tier - ANNEX_TIER_SSD] : NULL;
 }
 
-/* The oldest page of an owner. */
-static void model_trim(struct model *m, uint32_t owner)
+static void move_page(struct model *m, uint32_t page, unsigned int to)
 {
-	uint32_t *oldest = NULL;
-	unsigned int block = 0;
-	uint64_t age = UINT64_MAX;
+	struct chip *old = chip_of(m, m->place[page]), *new = chip_of(m, to);
+	uint32_t at = m->at[page];
 
-	for (unsigned int b = 0; b < m->n; b++) {
-		for (unsigned int i = 0; i < PAGES; i++) {
-			if (m->owner[b][i] != owner || m->age[b][i] >= age)
-				continue;
-			oldest = &m->owner[b][i];
-			age = m->age[b][i];
-			block = b;
-		}
+	if (old && old != new) {
+		old->holds[at / PAGES][at % PAGES] = FREE;
+		old->valid--;
+		if (old->full[at / PAGES])
+			old->full[at / PAGES] = ++m->now;
 	}
-	if (!oldest)
+	m->place[page] = to;
+	if (!new || old == new)
 		return;
-	*oldest = FREE;
-	if (m->full[block])
-		m->full[block] = ++m->now;
+	while (new->open == MOST &&new->n_idle <= FLASH_FREE)
+		collect(m, new);
+	put(m, new, page);
+	new->valid++;
 }
 
-static struct model *model_create(unsigned int blocks)
+/* The first @n pages of a tensor in a place go to another. Returns how many there were. */
+static unsigned int move_pages(struct model *m, uint32_t tensor, unsigned int from, unsigned int to,
+			       unsigned int n)
 {
-	struct model *m = calloc(1, sizeof(*m));
+	unsigned int moved = 0;
 
-	CU_ASSERT_FATAL(m && blocks <= MOST);
-	m->n = blocks;
-	memset(m->owner, 0xff, sizeof(m->owner));
-	for (unsigned int i = 0; i < blocks; i++)
-		m->idle[m->n_idle++] = i;
-	m->open = MOST;
-	return m;
-}
-
-/* Writes and trims of a drive that is never more than full; the first owner's bytes stay. */
-static void random_use(uint64_t *seed, unsigned int shown, unsigned int spare)
-{
-	struct flash *f = flash_create((uint64_t)shown * FLASH_BLOCK, (uint64_t)spare * FLASH_BLOCK,
-				       OWNERS);
-	struct model *m = model_create(shown + (spare > 3 ? spare : 3));
-	unsigned int has[OWNERS] = {0}, all = 0, most = shown * PAGES;
-	uint64_t copied = 0;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_EQUAL(flash_total(f), (uint64_t)m->n * FLASH_BLOCK);
-	for (unsigned int i = 0; i < 600; i++) {
-		uint32_t owner = (uint32_t)random_below(seed, OWNERS);
-		unsigned int n = 1 + (unsigned int)random_below(seed, 100);
-
-		if (random_below(seed, 2) && owner) {
-			n = n < has[owner] ? n : has[owner];
-			flash_trim(f, owner, (uint64_t)n * MIB);
-			has[owner] -= n;
-			all -= n;
-			while (n--)
-				model_trim(m, owner);
+	for (uint32_t i = tensor * SIZE; i < (tensor + 1) * SIZE && moved < n; i++) {
+		if (m->place[i] != from)
 			continue;
-		}
-		n = n < most - all ? n : most - all;
-		CU_ASSERT_EQUAL(flash_write(f, owner, (uint64_t)n * MIB, &copied), 0);
-		has[owner] += n;
-		all += n;
-		while (n--)
-			model_write(m, owner);
-		CU_ASSERT_EQUAL(copied, m->copied * MIB);
-		CU_ASSERT_EQUAL(flash_valid(f), (uint64_t)all * MIB);
+		move_page(m, i, to);
+		moved++;
 	}
-	flash_destroy(f);
+	return moved;
+}
+
+/* Each page is in one entry, at its place; runs are in order, and none could be longer. */
+static void same_entries(const struct ptes *t, const struct model *m)
+{
+	unsigned int seen = 0, there = 0;
+
+	for (uint32_t i = 0; i < TENSORS * SIZE; i++)
+		there += m->place[i] != LISTS;
+	for (unsigned int k = 0; k < TENSORS * LISTS; k++) {
+		const struct pte_list *l = &t->lists[k];
+		const struct pte_run *last = NULL;
+		uint64_t bytes = 0;
+
+		for (uint32_t i = l->first; i != PTE_NONE; i = t->runs[i].next) {
+			const struct pte_run *r = &t->runs[i];
+			unsigned int wrong = 0;
+
+			for (uint64_t b = 0; b < r->bytes; b += MIB, seen++) {
+				uint32_t page = k / LISTS * SIZE + (uint32_t)((r->first + b) / MIB);
+				uint64_t at = (uint64_t)r->block * PTE_BLOCK + r->at + b;
+
+				wrong += m->place[page] != k % LISTS;
+				wrong += r->block != PTE_NONE && at != m->at[page] * MIB;
+			}
+			CU_ASSERT_EQUAL(wrong, 0);
+			CU_ASSERT_EQUAL(r->block != PTE_NONE, l->tier >= ANNEX_TIER_SSD);
+			CU_ASSERT(!last || last->first + last->bytes < r->first ||
+				  (r->block != PTE_NONE &&
+				   (last->block != r->block || last->at + last->bytes != r->at)));
+			bytes += r->bytes;
+			last = r;
+		}
+		CU_ASSERT_EQUAL(bytes, l->bytes);
+	}
+	CU_ASSERT_EQUAL(seen, there);
+	CU_ASSERT_EQUAL(t->copied, m->copied * MIB);
+	CU_ASSERT_EQUAL(t->updated, m->updated * (MIB / PTE_PAGE));
+}
+
+/* A tensor comes or goes, or pages of one go to another place where there is room for them. */
+static void any_change(struct ptes *t, struct model *m, uint64_t *seed, unsigned int shown)
+{
+	uint32_t tensor = random_below(seed, TENSORS), n = 1 + random_below(seed, SIZE);
+	unsigned int from = random_below(seed, LISTS);
+	unsigned int to = random_below(seed, 2) ? from % 2 ? from + 1 : LISTS - 1
+						: random_below(seed, LISTS);
+	struct pte_list *lists = &t->lists[tensor * LISTS];
+	struct chip *new = chip_of(m, to);
+	unsigned int room = new ? shown *PAGES - new->valid : SIZE;
+
+	if (m->place[tensor * SIZE] == LISTS) {
+		CU_ASSERT_EQUAL(ptes_add(t, lists, SIZE * MIB), 0);
+		move_pages(m, tensor, LISTS, 0, SIZE);
+	} else if (!random_below(seed, 16)) {
+		for (unsigned int k = 0; k < LISTS; k++) {
+			CU_ASSERT_EQUAL(ptes_drop(t, &lists[k], lists[k].bytes), 0);
+			move_pages(m, tensor, k, LISTS, SIZE);
+		}
+	} else if (from != to) {
+		n = n < room ? n : room;
+		CU_ASSERT_EQUAL(ptes_move(t, &lists[from], &lists[to], n * MIB), 0);
+		move_pages(m, tensor, from, to, n);
+	}
+}
+
+/* Returns MiB that were copied. */
+static uint64_t random_use(uint64_t *seed, unsigned int shown, unsigned int spare)
+{
+	const struct annex_system sys = {.ssds = SSDS,
+					 .ssd_bytes = (uint64_t)shown * PTE_BLOCK,
+					 .ssd_spare = (uint64_t)spare * PTE_BLOCK};
+	struct model *m = calloc(1, sizeof(*m));
+	uint64_t copied;
+	struct ptes t;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	CU_ASSERT_EQUAL_FATAL(ptes_init(&t, TENSORS, &sys), 0);
+	for (uint32_t i = 0; i < TENSORS * SIZE; i++)
+		m->place[i] = LISTS;
+	for (struct chip *c = m->ssd; c < m->ssd + SSDS; c++) {
+		memset(c->holds, 0xff, sizeof(c->holds));
+		c->n = shown + (spare > 3 ? spare : 3);
+		c->open = MOST;
+		while (c->n_idle < c->n)
+			c->idle[c->n_idle] = c->n_idle, c->n_idle++;
+	}
+	CU_ASSERT_EQUAL(ptes_flash_bytes(&t), (uint64_t)SSDS * m->ssd->n * PTE_BLOCK);
+	for (unsigned int i = 0; i < 600; i++) {
+		any_change(&t, m, seed, shown);
+		same_entries(&t, m);
+	}
+	ptes_free(&t);
+	copied = m->copied;
 	free(m);
+	return copied;
 }
 
 static void as_the_model(void)
 {
-	uint64_t seed = random_seed("flash");
+	uint64_t seed = random_seed("flash"), copied = 0;
 
 	for (unsigned int i = 0; i < 30; i++)
-		random_use(&seed, 1 + (unsigned int)random_below(&seed, 20),
-			   (unsigned int)random_below(&seed, 12));
+		copied += random_use(&seed, 1 + random_below(&seed, 12), random_below(&seed, 6));
+	printf(" %llu MiB copied ", (unsigned long long)copied);
+	CU_ASSERT(copied > 0);
 }
 
 /* Bytes that are written together and die together are never copied, nor those beside them. */
 static void whole_blocks_die(void)
 {
-	struct flash *f = flash_create(2 * FLASH_BLOCK, 0, 2);
-	uint64_t copied = 0;
+	const struct annex_system sys = {.ssds = 1, .ssd_bytes = 2 * PTE_BLOCK};
+	const unsigned int ssd = 2 * ANNEX_TIER_SSD, lists = ptes_lists(&sys);
+	struct ptes t;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	for (unsigned int i = 0; i < 100; i++) {
-		CU_ASSERT_EQUAL(flash_write(f, 0, FLASH_BLOCK, &copied), 0);
-		flash_trim(f, 0, FLASH_BLOCK);
+	CU_ASSERT_EQUAL_FATAL(ptes_init(&t, 2, &sys), 0);
+	CU_ASSERT_EQUAL(ptes_add(&t, t.lists, PTE_BLOCK), 0);
+	CU_ASSERT_EQUAL(ptes_add(&t, &t.lists[lists], PTE_BLOCK / 4), 0);
+	for (unsigned int i = 0; i < 200; i++) {
+		if (i == 100)
+			CU_ASSERT_EQUAL(ptes_move(&t, &t.lists[lists], &t.lists[lists + ssd],
+						  PTE_BLOCK / 4),
+					0);
+		CU_ASSERT_EQUAL(ptes_move(&t, t.lists, &t.lists[ssd], PTE_BLOCK), 0);
+		CU_ASSERT_EQUAL(ptes_move(&t, &t.lists[ssd], t.lists, PTE_BLOCK), 0);
 	}
-	CU_ASSERT_EQUAL(copied, 0);
-	CU_ASSERT_EQUAL(flash_write(f, 1, FLASH_BLOCK / 4, &copied), 0);
-	for (unsigned int i = 0; i < 100; i++) {
-		CU_ASSERT_EQUAL(flash_write(f, 0, FLASH_BLOCK, &copied), 0);
-		flash_trim(f, 0, FLASH_BLOCK);
-	}
-	CU_ASSERT_EQUAL(flash_valid(f), FLASH_BLOCK / 4);
-	/* Blocks without a valid byte are cleared before its block. */
-	CU_ASSERT_EQUAL(copied, 0);
-	flash_destroy(f);
+	/* Blocks without a valid byte are cleared before the other tensor's block. */
+	CU_ASSERT_EQUAL(t.copied, 0);
+	ptes_free(&t);
 }
 
 /*
@@ -228,6 +302,8 @@ static void a_plan_waits_for_it(void)
 	printf(" %.1f MiB copied, %.3f and %.3f s ", (double)tight.ssd_copied / MIB,
 	       endless.iteration, tight.iteration);
 	CU_ASSERT(tight.ssd_copied > 0 && tight.iteration > endless.iteration);
+	/* B's pages are only there. */
+	CU_ASSERT(tight.ssd_updated > 0 && tight.ssd_updated <= tight.ssd_copied / PTE_PAGE);
 	/* No more than it shows. */
 	sys.ssd_bytes = 30 * MIB;
 	CU_ASSERT_EQUAL(annex_simulate(&job, 1, &sys, NULL, &tight), -ENOSPC);
@@ -239,5 +315,52 @@ static void a_plan_waits_for_it(void)
 	annex_trace_free(t);
 }
 
+static int simulate(const struct annex_sim_job *job, const struct annex_system *sys,
+		    struct annex_sim_result *r)
+{
+	const struct annex_sim_options opts = {.iterations = 4};
+
+	return annex_simulate(job, 1, sys, &opts, r);
+}
+
+/* Flash that never fills up changes nothing. With little flash a plan goes on, if that suffices. */
+static void any_plan_goes_on(void)
+{
+	uint64_t seed = random_seed("plans on flash"), copied = 0;
+
+	for (unsigned int i = 0; i < 600; i++) {
+		struct annex_trace *t = random_training(&seed, 1 + random_below(&seed, 3),
+							150 * MIB, 100000000);
+		struct annex_sim_result endless, large, little = {0};
+		struct annex_sim_job job = {t, NULL};
+		struct annex_system sys;
+		struct annex_plan *p;
+		int err;
+
+		round_system(&sys);
+		sys.gpu = largest_kernel(t) + random_below(&seed, 100) * MIB;
+		sys.host = random_below(&seed, 2) * 40 * MIB;
+		p = random_plan(&seed, t, &sys);
+		job.plan = p;
+		if (p) {
+			CU_ASSERT_EQUAL_FATAL(simulate(&job, &sys, &endless), 0);
+			sys.ssd_bytes = 1ull << 40;
+			CU_ASSERT_EQUAL_FATAL(simulate(&job, &sys, &large), 0);
+			CU_ASSERT_EQUAL(large.ssd_copied, 0);
+			CU_ASSERT_DOUBLE_EQUAL(large.iteration, endless.iteration, 1e-6);
+			CU_ASSERT_EQUAL(memcmp(large.out, endless.out, sizeof(large.out)), 0);
+			sys.ssd_bytes = 1 + random_below(&seed, 300) * MIB;
+			err = simulate(&job, &sys, &little);
+			CU_ASSERT(!err || err == -ENOSPC);
+			copied += little.ssd_copied;
+		}
+		annex_plan_free(p);
+		annex_trace_free(t);
+	}
+	printf(" %.1f MiB copied ", (double)copied / MIB);
+	CU_ASSERT(copied > 0);
+}
+
 UNIT_SUITE(flash, {"as a model of single pages", as_the_model},
-	   {"whole blocks die", whole_blocks_die}, {"a plan waits for it", a_plan_waits_for_it})
+	   {"whole blocks die", whole_blocks_die}, {"a plan waits for it", a_plan_waits_for_it},
+	   {"any plan goes on", any_plan_goes_on})

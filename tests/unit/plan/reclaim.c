@@ -62,6 +62,7 @@ static void random_machine(const struct annex_trace *t, struct annex_system *sys
 	sys->cxl_rate = (50.0 + random_below(&seed, 1500)) * MIB;
 	sys->host_link = one_in(3) ? (50.0 + random_below(&seed, 1500)) * MIB : 0;
 	sys->ssds = random_below(&seed, 4);
+	sys->ssd_bytes = one_in(2) ? 1ull << 40 : 0; /* the slow one has no flash */
 	sys->ssd_read = (50.0 + random_below(&seed, 400)) * MIB;
 	sys->ssd_write = (50.0 + random_below(&seed, 400)) * MIB;
 	sys->ssd_read_ns = random_below(&seed, 2) * bytes_up_to(4000000);

@@ -364,7 +364,7 @@ static void faults_bring_what_nobody_brought(void)
 	run.p->flags = ANNEX_PLAN_OVERLAP | ANNEX_PLAN_RECLAIM;
 	CU_ASSERT_EQUAL(simulate(&run, 1), 0);
 	CU_ASSERT(run.r.steady);
-	CU_ASSERT_EQUAL(run.r.faults, run.r.in[ANNEX_TIER_HOST] / (2 * MIB));
+	CU_ASSERT_EQUAL(run.r.faults, run.r.in[ANNEX_TIER_HOST] / 4096);
 	CU_ASSERT_EQUAL(run.r.in[ANNEX_TIER_HOST], run.r.out[ANNEX_TIER_HOST]);
 	done(&run);
 }
@@ -389,12 +389,12 @@ static void faults_are_paid_once(void)
 		run.sys.fault_ns = 3000000;
 		run.sys.fault_bytes = 64 * MIB;
 		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
-		CU_ASSERT_EQUAL(run.r.faults, 1);
+		CU_ASSERT_EQUAL(run.r.faults, 12 * MIB / 4096);
 		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12 + 3));
-		/* Each brings 5 MiB at most. */
+		/* Faults on 5 MiB are handled together. */
 		run.sys.fault_bytes = 5 * MIB;
 		CU_ASSERT_EQUAL(simulate(&run, 1), 0);
-		CU_ASSERT_EQUAL(run.r.faults, 3);
+		CU_ASSERT_EQUAL(run.r.faults, 12 * MIB / 4096);
 		CU_ASSERT(is(run.r.iteration * 1e3, 20 + 12 + 9));
 	}
 	done(&run);

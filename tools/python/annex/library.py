@@ -93,8 +93,8 @@ class SimResult(ctypes.Structure):
                 ("stalled_kernels", ctypes.c_uint32), ("iterations", ctypes.c_uint32),
                 ("steady", ctypes.c_bool), ("faults", ctypes.c_uint64),
                 ("in", ctypes.c_uint64 * TIERS), ("out", ctypes.c_uint64 * TIERS),
-                *[(name, ctypes.c_uint64) for name in ("ssd_copied", "gpu_peak", "host_peak",
-                                                       "cxl_peak")]]
+                *[(name, ctypes.c_uint64) for name in ("ssd_copied", "ssd_updated", "gpu_peak",
+                                                       "host_peak", "cxl_peak")]]
 
 
 STRUCTURES = {"annex_exec_opts": ExecOpts, "annex_exec_stats": ExecStats,
