@@ -69,6 +69,11 @@ enum annex_optimizer {
  * @peak: peak of the live bytes of "synthetic" (default 120 GiB).
  * @dtype: the number format.
  * @optimizer: the optimizer.
+ * @accumulate: number of batches that an iteration runs one after another, adding up their
+ *	gradients, before the optimizer runs (default 1).
+ * @host_step: parameters a second that the host's processor updates. Optimizer state is then not in
+ *	the trace. Its last kernel, which uses no tensor, stands for the host's work; gradients live
+ *	until its end. 0: the GPU runs the optimizer.
  */
 struct annex_trace_spec {
 	const char *model, *gpu;
@@ -76,6 +81,8 @@ struct annex_trace_spec {
 	uint64_t kernels, seed, peak;
 	enum annex_dtype dtype;
 	enum annex_optimizer optimizer;
+	uint64_t accumulate;
+	double host_step;
 };
 
 /**

@@ -24,6 +24,9 @@ for model in bert-large vit-b16 gpt2-xl gpt3-13b llama-1b llama-7b resnet50 resn
 done
 claim "every option" "$annex" trace gen llama-7b --batch 1 --seq 512 --layers 2 --hidden 1024 \
 	--gpu h100 --dtype fp16 --optimizer momentum -o odd.json
+claim "batches whose gradients add up, and a step of the host" "$annex" trace gen llama-8b \
+	--batch 1 --layers 2 --accumulate 3 --host-step 1e9 --gpu h100-nvl -o host.json
+holds "the last kernel is the host's" grep -q '"Adam_HostStep","ns":[0-9]*,"in":\[\]' host.json
 claim "another image" "$annex" trace gen vit-b16 --batch 8 --image 384 --dtype tf32 -o vit384.json
 claim "synthetic" "$annex" trace gen synthetic --kernels 20000 --peak 50G -o syn.json --json
 value "as many kernels as asked for" kernels 20000
@@ -45,6 +48,7 @@ refused "width of 2^40" "larger" "$annex" trace gen gpt2 --hidden 12T -o x.json
 refused "layers without end" "layers" "$annex" trace gen gpt2 --layers 1T -o x.json
 refused "sequences of images" "no sequences" "$annex" trace gen resnet50 --seq 9 -o x.json
 refused "an image of text" "no images" "$annex" trace gen gpt2 --image 224 -o x.json
+refused "a step of no rate" "--host-step" "$annex" trace gen gpt2 --host-step 0 -o x.json
 refused "too many kernels" "1000000" "$annex" trace gen synthetic --kernels 2M -o x.json
 refused "a seed of BERT" "no seed" "$annex" trace gen bert-base --seed 3 -o x.json
 refused "gen over a trace" "already exists.*--overwrite" "$annex" trace gen gpt2 -o bert.json

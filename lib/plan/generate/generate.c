@@ -88,6 +88,7 @@ static int make(const struct annex_trace_spec *asked, struct gen_net *net)
 	family = spec.model ? find(spec.model, &i) : NULL;
 	if (!family)
 		return unknown("model", spec.model ? spec.model : "", model_name);
+	spec.accumulate = spec.accumulate ? spec.accumulate : 1;
 	err = annex_gen_without(spec.model, "choice of kernels", spec.kernels);
 	if (!err)
 		err = annex_gen_without(spec.model, "seed", spec.seed);
@@ -95,9 +96,14 @@ static int make(const struct annex_trace_spec *asked, struct gen_net *net)
 		err = annex_gen_without(spec.model, "choice of peak", spec.peak);
 	if (!err)
 		err = family->usual(i, &spec);
-	if (!err && spec.batch > ANNEX_TRACE_MAX_BYTES)
-		err = annex_fail(-E2BIG, "a batch of %llu is larger than a trace may hold",
-				 (ull)spec.batch);
+	if (!err && (spec.batch > ANNEX_TRACE_MAX_BYTES ||
+		     spec.accumulate > ANNEX_TRACE_MAX_BYTES / spec.batch))
+		err = annex_fail(-E2BIG, "%llu batches of %llu are more than a trace may hold",
+				 (ull)spec.accumulate, (ull)spec.batch);
+	/* Not a number compares as false. */
+	if (!err && !(spec.host_step >= 0 && spec.host_step <= 1e18))
+		err = annex_fail(-EINVAL, "%g parameters per second are not from 0 to 1e18",
+				 spec.host_step);
 	if (!err)
 		err = check_gpu(&spec);
 	if (!err)

@@ -32,10 +32,13 @@ int annex_gen_init(struct gen_net *net, const struct annex_trace_spec *spec)
 	net->gpu = annex_gpu_find(spec->gpu);
 	net->dtype = spec->dtype;
 	net->optimizer = spec->optimizer;
+	net->accumulate = spec->accumulate;
+	net->host_step = spec->host_step;
 	net->n_values = 1; /* value 0 is none */
 	snprintf(device, sizeof(device), "%s, %llu GiB, %s, generated", net->gpu->summary,
 		 (ull)(net->gpu->memory >> 30), dtypes[spec->dtype]);
-	return net_fail(net, annex_trace_create(spec->model, device, spec->batch, &net->trace));
+	return net_fail(net, annex_trace_create(spec->model, device, spec->batch * spec->accumulate,
+						&net->trace));
 }
 
 void annex_gen_free(struct gen_net *net)
@@ -189,17 +192,11 @@ void annex_gen_write(struct gen_net *net, struct gen_uses *u, uint32_t value)
 	u->bytes += value_bytes(net, value);
 }
 
-void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix, struct gen_uses *u,
-		      double flops, uint64_t workspace)
+void annex_gen_timed(struct gen_net *net, const char *name, const char *suffix,
+		     const struct gen_uses *u, double ns)
 {
-	double compute = flops / (net->gpu->flops[net->dtype] * COMPUTE_EFFICIENCY);
-	double memory = u->bytes / (net->gpu->bandwidth * MEMORY_EFFICIENCY);
-	double ns = (compute > memory ? compute : memory) * 1e9 + net->gpu->launch_ns;
 	char full[64];
 
-	if (workspace)
-		u->out[u->n_out++] = annex_gen_tensor(net, NULL, workspace, ANNEX_ROLE_WORKSPACE,
-						      false);
 	if (net->err)
 		return;
 	snprintf(full, sizeof(full), "%s%s", name, suffix);
@@ -208,6 +205,65 @@ void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix,
 	else
 		net_fail(net, annex_trace_add_kernel(net->trace, full, (uint64_t)ns, u->in, u->n_in,
 						     u->out, u->n_out));
+}
+
+void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix, struct gen_uses *u,
+		      double flops, uint64_t workspace)
+{
+	double compute = flops / (net->gpu->flops[net->dtype] * COMPUTE_EFFICIENCY);
+	double memory = u->bytes / (net->gpu->bandwidth * MEMORY_EFFICIENCY);
+
+	if (workspace)
+		u->out[u->n_out++] = annex_gen_tensor(net, NULL, workspace, ANNEX_ROLE_WORKSPACE,
+						      false);
+	annex_gen_timed(net, name, suffix, u,
+			(compute > memory ? compute : memory) * 1e9 + net->gpu->launch_ns);
+}
+
+/* The tensor that stands for @id while kernels are repeated. */
+static uint32_t repeated(struct gen_net *net, uint32_t *now, uint32_t id)
+{
+	const struct annex_tensor *t = &net->trace->tensors[id];
+
+	if (t->global || t->role == ANNEX_ROLE_GRADIENT)
+		return id;
+	if (!now[id])
+		now[id] = annex_gen_tensor(net, NULL, t->bytes, t->role, false);
+	return now[id];
+}
+
+/* A gradient that is written is read, too: it is added to. */
+static void repeat_kernel(struct gen_net *net, uint32_t *now, uint32_t k)
+{
+	const struct annex_trace *t = net->trace;
+	struct gen_uses u = {0};
+
+	for (uint32_t i = t->kernels[k].first; i < t->kernels[k + 1].first && !net->err; i++) {
+		struct annex_use use = t->uses[i];
+		uint32_t id = repeated(net, now, use.tensor);
+
+		if (use.how & ANNEX_USE_READ || t->tensors[id].role == ANNEX_ROLE_GRADIENT)
+			u.in[u.n_in++] = id;
+		if (use.how & ANNEX_USE_WRITE)
+			u.out[u.n_out++] = id;
+	}
+	annex_gen_timed(net, t->kernels[k].name, "", &u, (double)t->kernels[k].ns);
+}
+
+void annex_gen_accumulate(struct gen_net *net)
+{
+	size_t tensors = net->err ? 0 : net->trace->n_tensors;
+	uint32_t kernels = net->err ? 0 : net->trace->n_kernels;
+	uint32_t *now = malloc((tensors + 1) * sizeof(*now));
+
+	if (!now)
+		net_fail(net, annex_fail(-ENOMEM, "out of memory"));
+	for (uint64_t i = 1; i < net->accumulate && !net->err; i++) {
+		memset(now, 0, tensors * sizeof(*now)); /* tensor 0 is never one of a repetition */
+		for (uint32_t k = 0; k < kernels && !net->err; k++)
+			repeat_kernel(net, now, k);
+	}
+	free(now);
 }
 
 uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op)

@@ -71,6 +71,8 @@ struct gen_net {
 	const struct annex_gpu *gpu;
 	enum annex_dtype dtype;
 	enum annex_optimizer optimizer;
+	uint64_t accumulate;
+	double host_step;
 	struct annex_work work;
 	char scope[32]; /* of the names of added values: "encoder.3." */
 	struct gen_value *values;
@@ -132,8 +134,15 @@ uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op);
 void annex_gen_train(struct gen_net *net, uint32_t loss);
 
 /**
+ * annex_gen_accumulate() - Repeat all kernels so far, net->accumulate times in all, with tensors of
+ * their own: only global tensors and gradients of weights, which add up, are the same.
+ */
+void annex_gen_accumulate(struct gen_net *net);
+
+/**
  * annex_gen_tensor() - A tensor of the trace with bytes rounded up to pages, which is no value.
  * annex_gen_kernel() - The next kernel, timed by the roofline. It moves @uses->bytes.
+ * annex_gen_timed() - The next kernel, of a given time.
  */
 struct gen_uses {
 	uint32_t in[12], out[12];
@@ -145,6 +154,8 @@ uint32_t annex_gen_tensor(struct gen_net *net, const char *name, uint64_t bytes,
 			  enum annex_tensor_role role, bool global);
 void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix,
 		      struct gen_uses *uses, double flops, uint64_t workspace);
+void annex_gen_timed(struct gen_net *net, const char *name, const char *suffix,
+		     const struct gen_uses *uses, double ns);
 void annex_gen_read(struct gen_net *net, struct gen_uses *uses, uint32_t value);
 void annex_gen_write(struct gen_net *net, struct gen_uses *uses, uint32_t value);
 

@@ -211,14 +211,21 @@ static void fill(struct synthetic *s)
 
 static int check(const struct annex_trace_spec *spec, uint64_t kernels)
 {
-	static const char *const words[] = {
-		"batches", "sequences",       "choice of layers",   "choice of width",
-		"images",  "choice of dtype", "choice of optimizer"};
-	const uint64_t values[] = {spec->batch, spec->seq,   spec->layers,   spec->hidden,
-				   spec->image, spec->dtype, spec->optimizer};
+	static const char *const words[] = {"batches",
+					    "sequences",
+					    "choice of layers",
+					    "choice of width",
+					    "images",
+					    "choice of dtype",
+					    "choice of optimizer",
+					    "batches",
+					    "optimizer on the host"};
+	const uint64_t values[] = {spec->batch,     spec->seq,        spec->layers,
+				   spec->hidden,    spec->image,      spec->dtype,
+				   spec->optimizer, spec->accumulate, spec->host_step != 0};
 	int err = 0;
 
-	for (unsigned int i = 0; i < 7 && !err; i++)
+	for (unsigned int i = 0; i < sizeof(values) / sizeof(values[0]) && !err; i++)
 		err = annex_gen_without(spec->model, words[i], values[i]);
 	if (!err && spec->gpu)
 		err = annex_fail(-EINVAL, "%s is made for no GPU", spec->model);

@@ -167,9 +167,10 @@ static void backward(struct gen_net *net, const struct gen_op *op)
 		weights_apart(net, op);
 }
 
+static const char *const step_names[ANNEX_OPTIMIZERS] = {"", "Sgd", "Momentum", "Adam"};
+
 static void update(struct gen_net *net, uint32_t weight)
 {
-	static const char *const name[ANNEX_OPTIMIZERS] = {"", "Sgd", "Momentum", "Adam"};
 	static const unsigned int moments[ANNEX_OPTIMIZERS] = {0, 0, 1, 2};
 	bool half = net->values[weight].elem_bytes < 4;
 	unsigned int n = moments[net->optimizer] + half;
@@ -184,7 +185,21 @@ static void update(struct gen_net *net, uint32_t weight)
 								     ANNEX_ROLE_OPTIMIZER, true);
 		u.bytes += (double)elems * 8;
 	}
-	annex_gen_kernel(net, name[net->optimizer], "_Step", &u, 0, 0);
+	annex_gen_kernel(net, step_names[net->optimizer], "_Step", &u, 0, 0);
+}
+
+/* Gradients, as large as the weights, stay until the host's processor has used all of them. */
+static void update_on_host(struct gen_net *net)
+{
+	double ns = (double)net->work.params / net->host_step * 1e9;
+
+	for (uint32_t i = 1; i < net->n_values && !net->err; i++)
+		if (net->values[i].weight && net->values[i].grad)
+			net->trace->tensors[net->values[net->values[i].grad].tensor].death =
+				net->trace->n_kernels;
+	if (!net->err)
+		annex_gen_timed(net, step_names[net->optimizer], "_HostStep", &(struct gen_uses){0},
+				ns);
 }
 
 void annex_gen_train(struct gen_net *net, uint32_t loss)
@@ -201,6 +216,11 @@ void annex_gen_train(struct gen_net *net, uint32_t loss)
 	annex_gen_kernel(net, "Loss", "_Gradient", &u, 0, 0);
 	for (uint32_t i = net->n_ops; i-- > 0 && !net->err;)
 		backward(net, &net->tape[i]);
+	annex_gen_accumulate(net);
+	if (net->host_step > 0) {
+		update_on_host(net);
+		return;
+	}
 	for (uint32_t i = 1; i < net->n_values && !net->err; i++)
 		if (net->values[i].weight)
 			update(net, i);

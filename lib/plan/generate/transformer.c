@@ -48,8 +48,12 @@ static const struct shape shapes[] = {
 	{{"gpt3-1.3b", "1.3 G parameters", 8, 2048}, GPT, 24, 2048, 16, 16, 8192, 50257, 2048},
 	{{"gpt3-6.7b", "6.7 G parameters", 4, 2048}, GPT, 32, 4096, 32, 32, 16384, 50257, 2048},
 	{{"gpt3-13b", "12.9 G parameters", 2, 2048}, GPT, 40, 5120, 40, 40, 20480, 50257, 2048},
+	{{"opt-30b", "30 G parameters", 1, 2048}, GPT, 48, 7168, 56, 56, 28672, 50272, 2050},
 	{{"llama-1b", "1.2 G parameters", 8, 2048}, LLAMA3, 16, 2048, 32, 8, 8192, 128256, 0},
 	{{"llama-7b", "6.7 G parameters", 4, 2048}, LLAMA, 32, 4096, 32, 32, 11008, 32000, 0},
+	{{"llama-8b", "8.0 G parameters", 4, 2048}, LLAMA, 32, 4096, 32, 8, 14336, 128256, 0},
+	{{"llama-70b", "71 G parameters", 1, 2048}, LLAMA, 80, 8192, 64, 8, 28672, 128256, 0},
+	{{"granite-8b", "8.1 G parameters", 4, 2048}, LLAMA3, 36, 4096, 32, 8, 14336, 49152, 0},
 };
 
 static const struct annex_model *shape_at(unsigned int i)

@@ -55,6 +55,7 @@ static void parameters_are_those_published(void)
 		{"bert-base", 110}, {"bert-large", 335},  {"vit-b16", 86.6},   {"vit-l16", 304},
 		{"gpt2", 124},      {"gpt2-medium", 355}, {"gpt2-xl", 1558},   {"llama-1b", 1236},
 		{"llama-7b", 6738}, {"resnet50", 25.6},   {"resnet101", 44.5}, {"resnet152", 60.2},
+		{"llama-8b", 8030}, {"granite-8b", 8054}, {"opt-30b", 29975},  {"llama-70b", 70554},
 	};
 
 	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -273,6 +274,61 @@ static void numbers_change_the_model(void)
 	annex_trace_free(large);
 }
 
+/* Kernels of the optimizer excepted, an iteration repeats; each gradient is one tensor. */
+static void gradients_add_up(void)
+{
+	struct annex_trace_spec spec = {.model = "gpt2", .batch = 2, .layers = 2};
+	struct annex_trace *once = generate(spec), *thrice;
+	uint32_t steps = 0;
+	struct usage *usage;
+
+	for (uint32_t k = 0; k < once->n_kernels; k++)
+		steps += is_step(once, k);
+	spec.accumulate = 3;
+	thrice = generate(spec);
+	CU_ASSERT_EQUAL(thrice->batch, 6);
+	CU_ASSERT_EQUAL(thrice->n_kernels - steps, 3 * (once->n_kernels - steps));
+	for (unsigned int role = 0; role < ANNEX_ROLES; role++)
+		CU_ASSERT_EQUAL(role_bytes(thrice, role),
+				role_bytes(once, role) *
+					(role == ANNEX_ROLE_ACTIVATION ||
+							 role == ANNEX_ROLE_INPUT ||
+							 role == ANNEX_ROLE_WORKSPACE
+						 ? 3
+						 : 1));
+	usage = usage_of(thrice);
+	for (uint32_t t = 0; t < thrice->n_tensors; t++) {
+		if (thrice->tensors[t].role == ANNEX_ROLE_GRADIENT)
+			CU_ASSERT(usage[t].written >= 3 && is_step(thrice, usage[t].last));
+		if (thrice->tensors[t].role == ANNEX_ROLE_ACTIVATION)
+			CU_ASSERT(usage[t].written && usage[t].written < 4);
+	}
+	free(usage);
+	annex_trace_free(once);
+	annex_trace_free(thrice);
+}
+
+/* One kernel without tensors is the optimizer; gradients live until it has run. */
+static void the_host_can_run_the_optimizer(void)
+{
+	struct annex_trace_spec spec = {.model = "gpt2", .batch = 1, .host_step = 1e9};
+	struct annex_trace *trace = generate(spec);
+	uint32_t last = trace->n_kernels - 1;
+	struct annex_work work;
+
+	CU_ASSERT_EQUAL_FATAL(annex_trace_work(&spec, &work), 0);
+	CU_ASSERT_STRING_EQUAL(trace->kernels[last].name, "Adam_HostStep");
+	CU_ASSERT_EQUAL(trace->kernels[last].first, trace->n_uses);
+	CU_ASSERT(near((double)trace->kernels[last].ns, (double)work.params, 1e-6));
+	CU_ASSERT_EQUAL(role_bytes(trace, ANNEX_ROLE_OPTIMIZER), 0);
+	for (uint32_t t = 0; t < trace->n_tensors; t++)
+		if (trace->tensors[t].role == ANNEX_ROLE_GRADIENT)
+			CU_ASSERT_EQUAL(trace->tensors[t].death, last);
+	for (uint32_t k = 0; k < last; k++)
+		CU_ASSERT_PTR_NULL(strstr(trace->kernels[k].name, "Step"));
+	annex_trace_free(trace);
+}
+
 static void absurd_numbers_are_refused(void)
 {
 	typedef struct annex_trace_spec spec;
@@ -299,6 +355,12 @@ static void absurd_numbers_are_refused(void)
 	CU_ASSERT_EQUAL(refusal((spec){.model = "vit-b16", .image = 1ull << 40}), -E2BIG);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "resnet50", .image = UINT64_MAX}), -E2BIG);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "resnet50", .batch = 1ull << 40}), -E2BIG);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "gpt2", .accumulate = 1ull << 40}), -E2BIG);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "gpt2", .host_step = -1}), -EINVAL);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "gpt2", .host_step = NAN}), -EINVAL);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "gpt2", .host_step = 1e-9}), -E2BIG);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .accumulate = 2}), -EINVAL);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .host_step = 1e9}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .kernels = 1}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .batch = 1}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .gpu = "t4"}), -EINVAL);
@@ -357,6 +419,8 @@ UNIT_SUITE(generate, {"parameters are those published", parameters_are_those_pub
 	   {"every model trains", every_model_trains},
 	   {"times follow the GPU", times_follow_the_gpu},
 	   {"numbers change the model", numbers_change_the_model},
+	   {"gradients add up", gradients_add_up},
+	   {"the host can run the optimizer", the_host_can_run_the_optimizer},
 	   {"absurd numbers are refused", absurd_numbers_are_refused},
 	   {"the same numbers give the same trace", the_same_numbers_give_the_same_trace},
 	   {"synthetic traces keep their profile", synthetic_traces_keep_their_profile})
