@@ -27,6 +27,10 @@ claim "every option" "$annex" trace gen llama-7b --batch 1 --seq 512 --layers 2 
 claim "batches whose gradients add up, and a step of the host" "$annex" trace gen llama-8b \
 	--batch 1 --layers 2 --accumulate 3 --host-step 1e9 --gpu h100-nvl -o host.json
 holds "the last kernel is the host's" grep -q '"Adam_HostStep","ns":[0-9]*,"in":\[\]' host.json
+for policy in zero-offload zero-infinity; do
+	claim "$policy" "$annex" simulate host.json --policy $policy --gpu 80G --json
+	holds "$policy moves gradients to the host" grep -qE '"out_host_bytes": [1-9]' out
+done
 claim "another image" "$annex" trace gen vit-b16 --batch 8 --image 384 --dtype tf32 -o vit384.json
 claim "synthetic" "$annex" trace gen synthetic --kernels 20000 --peak 50G -o syn.json --json
 value "as many kernels as asked for" kernels 20000

@@ -27,9 +27,9 @@ static void put_list(FILE *f, const struct cli_list *list)
 
 	fprintf(f, "%s is one of:\n", list->arg);
 	for (; c && c->name; c++)
-		fprintf(f, "  %-12s %s\n", c->name, c->summary);
+		fprintf(f, "  %-13s %s\n", c->name, c->summary);
 	for (unsigned int i = 0; list->at && (name = list->at(i, summary)); i++)
-		fprintf(f, "  %-*s%s\n", *summary ? 13 : 0, name, summary);
+		fprintf(f, "  %-*s%s\n", *summary ? 14 : 0, name, summary);
 	fputc('\n', f);
 }
 

@@ -15,6 +15,8 @@
 	ROW(ideal)                                                                                 \
 	ROW(uvm)                                                                                   \
 	ROW(flashneuron)                                                                           \
+	ROW(zero_offload)                                                                          \
+	ROW(zero_infinity)                                                                         \
 	ROW(deepum)                                                                                \
 	ROW(g10_gds)                                                                               \
 	ROW(g10_host)                                                                              \
