@@ -171,6 +171,19 @@ const struct annex_gpu *annex_gpu_at(unsigned int i);
  */
 const struct annex_gpu *annex_gpu_find(const char *name);
 
+/**
+ * annex_gpu_ns() - Time of a kernel by the roofline: of its arithmetic or of its memory traffic,
+ * whichever is longer, at the shares of the peak rates that large kernels reach, and its launch.
+ * @gpu: the GPU.
+ * @dtype: the number format, not ANNEX_DTYPE_USUAL; one that @gpu supports.
+ * @flops: operations of matrix multiplications and convolutions.
+ * @bytes: bytes that it reads and writes.
+ *
+ * Return: nanoseconds.
+ */
+double annex_gpu_ns(const struct annex_gpu *gpu, enum annex_dtype dtype, double flops,
+		    double bytes);
+
 #ifdef __cplusplus
 }
 #endif

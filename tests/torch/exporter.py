@@ -39,7 +39,7 @@ def transformer():
     return Transformer(), tokens, tokens.flatten()
 
 
-def train(model, x, target, path, keep=False):
+def train(model, x, target, path, keep=False, gpu=None):
     """Record training with Adam; keep: gradients are zeroed, not released."""
     optimizer = torch.optim.Adam(model.parameters())
 
@@ -48,7 +48,8 @@ def train(model, x, target, path, keep=False):
         torch.nn.functional.cross_entropy(model(x), target).backward()
         optimizer.step()
 
-    trace = annex_torch.record(step, out=path, model=model, optimizer=optimizer, batch=len(x))
+    trace = annex_torch.record(step, out=path, model=model, optimizer=optimizer, batch=len(x),
+                               gpu=gpu)
     return trace, optimizer
 
 
@@ -58,7 +59,8 @@ def role_bytes(trace, role):
 
 def check_sizes(what, trace, model, optimizer):
     params = list(model.parameters())
-    state = [v for s in optimizer.state.values() for v in s.values() if torch.is_tensor(v)]
+    state = [v for s in optimizer.state.values() for v in s.values()
+             if torch.is_tensor(v) and v.device == params[0].device]
     moments = [v for v in state if v.numel() > 1]
     weights = pages(params)
     claim(f"{what}: weights are the parameters", role_bytes(trace, "weight") == weights)
@@ -146,11 +148,37 @@ def check_errors(path):
         claim(f"{words} leaves no file", not os.path.exists(path))
 
 
+def check_meta(path):
+    """A small model as it is on the CPU, and products of gigabytes without memory."""
+    model, x, target = transformer()
+    there, _ = train(model, x, target, path)
+    trace, optimizer = train(model.to("meta"), x.to("meta"), target.to("meta"), path, gpu="h100")
+    check_sizes("meta", trace, model, optimizer)
+    check_lives("meta", trace)
+    names = [[k["name"] for k in t["kernels"] if "mm" in k["name"]] for t in (trace, there)]
+    claim("meta: the multiplications of the CPU", names[0] == names[1])
+    linear = torch.nn.Linear(16384, 65536, bias=False, device="meta")
+    x = torch.empty(8192, 16384, device="meta")
+    layers = [linear] * 24
+    product = annex_torch.record(lambda: [layer(x) for layer in layers], out=path, model=linear,
+                                 gpu="h100")["kernels"]
+    exact = 2 * 8192 * 16384 * 65536 / (67e12 * 0.6) * 1e9 + 4000
+    claim("meta: a product takes the time of its operations",
+          len(product) == 24 and abs(product[0]["ns"] / exact - 1) < 1e-6)
+    for words, gpu in (("a GPU", None), ("a GPU that is known", "abacus")):
+        try:
+            annex_torch.record(lambda: linear(x), out=path, model=linear, gpu=gpu)
+            claim(f"meta needs {words}", False)
+        except ValueError as error:
+            claim(f"meta needs {words}, and one line says so", "\n" not in str(error))
+
+
 def main():
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as scratch:
         check_errors(os.path.join(scratch, "none.json"))
         check_details(os.path.join(scratch, "details.json"))
+        check_meta(os.path.join(scratch, "meta.json"))
     for what, make in (("mlp", mlp), ("transformer", transformer)):
         model, x, target = make()
         trace, optimizer = train(model, x, target, what + ".json")

@@ -64,8 +64,13 @@ for example in mlp transformer; do
 	claim "its output is a trace" "$annex" trace show example-$example.json
 	claim "the output of the tests is a trace" "$annex" trace show $example.json
 done
+claim "an example without memory" "$python" "$tools/annex_torch.py" --example mlp --device meta \
+	--gpu h100 -o meta.json
+claim "its output is a trace" "$annex" trace show meta.json
 claim "a trace with kept gradients is a trace" "$annex" trace show kept.json
 one_line "no such example" "example" "$python" "$tools/annex_torch.py" --example cnn -o x.json
+one_line "no GPU for times" "gpu=" "$python" "$tools/annex_torch.py" --example mlp --device meta \
+	-o x.json
 one_line "no such directory" "nowhere" "$python" "$tools/annex_torch.py" --example mlp \
 	-o nowhere/x.json
 one_line "no PyTorch" "PyTorch" "$python" -S "$tools/annex_torch.py" --example mlp -o x.json

@@ -7,9 +7,11 @@
 
 step() runs one iteration: forward, backward, optimizer. Every operator that PyTorch dispatches,
 backward ones too, becomes a kernel with its time, and every storage on the model's device a tensor
-with its uses and its lifetime. A built-in example: annex_torch.py --example mlp -o trace.json
+with its uses and its lifetime. A model on the device "meta" takes no memory: the rates of a GPU
+then give the times. A built-in example: annex_torch.py --example mlp -o trace.json
 """
 import argparse
+import ctypes
 import json
 import os
 import statistics
@@ -93,11 +95,74 @@ class Kernel:
         return self.ns
 
 
+# Multiplications by the place of the left matrix among their arguments.
+PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
+# Operators that read as many bytes of their first argument as they write.
+GATHERS = {"embedding", "index_select", "gather", "index"}
+# In the order of enum annex_dtype.
+DTYPES = [torch.float32, None, torch.float16, torch.bfloat16]
+
+
+def multiplied(name, args, result):
+    """Operations of multiplications, as FLOPs, of an operator."""
+    if name in PRODUCTS:
+        return 2 * result.numel() * args[PRODUCTS[name]].shape[-1]
+    if name == "convolution":
+        return 2 * max(result.numel(), args[6] and args[0].numel()) * args[1][0].numel()
+    if name == "convolution_backward":
+        made = sum(args[-1][:2])
+        return 2 * made * max(args[0].numel(), args[7] and args[1].numel()) * args[2][0].numel()
+    if name.startswith("_scaled_dot_product"):
+        backward = name.endswith("_backward")
+        return (10 if backward else 4) * args[backward].numel() * args[backward + 1].shape[-2]
+    return 0
+
+
+class Gpu(ctypes.Structure):
+    """struct annex_gpu."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("summary", ctypes.c_char_p),
+                ("memory", ctypes.c_uint64), ("bandwidth", ctypes.c_double),
+                ("flops", ctypes.c_double * 5), ("launch_ns", ctypes.c_uint32)]
+
+
+class Roofline:
+    """Times of operators on a GPU of annex trace gen, from Annex's library."""
+
+    def __init__(self, gpu):
+        from annex.library import path_of_library
+        self.dll = ctypes.CDLL(path_of_library())
+        self.dll.annex_gpu_find.restype = ctypes.POINTER(Gpu)
+        self.dll.annex_gpu_ns.restype = ctypes.c_double
+        self.dll.annex_gpu_ns.argtypes = (ctypes.POINTER(Gpu), ctypes.c_int, ctypes.c_double,
+                                          ctypes.c_double)
+        self.gpu = self.dll.annex_gpu_find(gpu.encode())
+        if not self.gpu:
+            raise ValueError(f'annex_torch: no GPU "{gpu}": annex trace gen --help has a list')
+        self.name = self.gpu.contents.summary.decode()
+
+    def ns(self, name, args, kwargs, result):
+        given = list(tensors_in([args, kwargs]))
+        made = list(tensors_in(result))
+        if name in GATHERS and made:
+            given = given[1:] + made[:1]
+        moved = sum(t.numel() * t.element_size() for t in given + made)
+        kinds = [1 + DTYPES.index(t.dtype) for t in made + given if t.dtype in DTYPES]
+        kind = kinds[0] if kinds else 1
+        if kind == 1 and torch.backends.cuda.matmul.allow_tf32:
+            kind = 2
+        if not self.gpu.contents.flops[kind]:
+            raise ValueError(f"annex_torch: {self.name} does not compute in bf16")
+        flops = multiplied(name, args, result)
+        return int(self.dll.annex_gpu_ns(self.gpu, kind, flops, moved))
+
+
 class Recorder(TorchDispatchMode):
     """One iteration. Storages are known by the address of their implementation."""
 
-    def __init__(self, device, known, params, previous):
+    def __init__(self, device, known, params, previous, roofline):
         super().__init__()
+        self.roofline = roofline
         self.device = device
         self.storages = {}
         self.kernels = []
@@ -206,6 +271,10 @@ class Recorder(TorchDispatchMode):
 
     def run(self, kernel, func, args, kwargs):
         """Run the operator and take its time; on a GPU also the bytes of its workspace."""
+        if self.roofline:
+            result = func(*args, **kwargs)
+            kernel.ns = self.roofline.ns(kernel.name, args, kwargs, result)
+            return result
         if self.device.type != "cuda":
             start = time.perf_counter_ns()
             result = func(*args, **kwargs)
@@ -260,11 +329,11 @@ def parameters(model, optimizer):
             if role == "weight" and p.requires_grad}
 
 
-def one_iteration(step, device, model, optimizer, previous):
+def one_iteration(step, device, model, optimizer, previous, roofline):
     known = [t for t, _, _ in named_state(model, optimizer)]
     params = parameters(model, optimizer)
     known += [p.grad for p in params.values() if p.grad is not None]
-    recorder = Recorder(device, known, params, previous)
+    recorder = Recorder(device, known, params, previous, roofline)
     del known
     with recorder:
         step()
@@ -352,22 +421,29 @@ def device_name(device):
 
 
 def record(step, out="trace.json", model=None, optimizer=None, iterations=3, warmup=1,
-           batch=None, name=None, device=None):
+           batch=None, name=None, device=None, gpu=None):
     """Run step() warmup + iterations times, and write the last one as a trace to the file out.
 
     model and optimizer tell weights, gradients and optimizer state apart, and on which device to
     look; all of it works on that one device. The time of a kernel is the median over the iterations
     that ran the same operators as the last one. batch and name are for people. warmup must be long
-    enough for the optimizer to make its state: once, usually. Returns the trace as a dictionary.
+    enough for the optimizer to make its state: once, usually. gpu: a GPU of annex trace gen, whose
+    rates give the times; needed on the device "meta", which has neither memory nor time.
+
+    Returns the trace as a dictionary.
     """
     if iterations < 1 or warmup < 0:
         raise ValueError("annex_torch: one iteration at least, and no negative warmup")
     device = device_of(model, optimizer, device)
+    if device.type == "meta" and not gpu:
+        raise ValueError("annex_torch: nothing takes time on meta: name a GPU, as in gpu='h100'")
+    roofline = Roofline(gpu) if gpu else None
     for _ in range(warmup):
         step()
     recorders = [None]
     for _ in range(iterations):
-        recorders.append(one_iteration(step, device, model, optimizer, recorders[-1]))
+        recorders.append(one_iteration(step, device, model, optimizer, recorders[-1],
+                                       roofline))
     last = recorders[-1]
     if not last.kernels:
         raise ValueError(f"annex_torch: the function runs nothing on {device}")
@@ -376,7 +452,8 @@ def record(step, out="trace.json", model=None, optimizer=None, iterations=3, war
              for i in range(len(last.kernels))]
     head = {"format": "annex-trace/1",
             "model": name or (type(model).__name__ if model is not None else "step"),
-            "device": f"{device_name(device)}, PyTorch {torch.__version__}"}
+            "device": f"{roofline.name if gpu else device_name(device)}, "
+                      f"PyTorch {torch.__version__}"}
     if batch:
         head["batch"] = batch
     tensors, kernels = trace_of(last, times)
@@ -404,7 +481,7 @@ def example_transformer():
 EXAMPLES = {"mlp": example_mlp, "transformer": example_transformer}
 
 
-def run_example(which, out, iterations, device):
+def run_example(which, out, iterations, device, gpu=None):
     model, x, target, rows = EXAMPLES[which]()
     model = model.to(device)
     x, target = x.to(device), target.to(device).flatten()
@@ -416,7 +493,7 @@ def run_example(which, out, iterations, device):
         optimizer.step()
 
     return record(step, out=out, model=model, optimizer=optimizer, iterations=iterations,
-                  batch=x.shape[0], name=which)
+                  batch=x.shape[0], name=which, gpu=gpu)
 
 
 class Parser(argparse.ArgumentParser):
@@ -429,12 +506,14 @@ def main():
     parser.add_argument("--example", required=True, choices=sorted(EXAMPLES), help="what to train")
     parser.add_argument("-o", "--output", required=True, help="the trace to write")
     parser.add_argument("--iterations", type=int, default=3, help="to take times from (3)")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda (cpu)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or meta (cpu)")
+    parser.add_argument("--gpu", help="take times from the rates of this GPU, as h100")
     args = parser.parse_args()
     try:
-        trace = run_example(args.example, args.output, args.iterations, args.device)
+        trace = run_example(args.example, args.output, args.iterations, args.device, args.gpu)
     except (OSError, RuntimeError, ValueError, AssertionError) as failure:
-        sys.exit(f"annex_torch: {str(failure).splitlines()[0]}")
+        line = str(failure).splitlines()[0].replace("annex_torch: ", "", 1)
+        sys.exit(f"annex_torch: {line}")
     total = sum(kernel["ns"] for kernel in trace["kernels"])
     print(f"{args.output}: {len(trace['kernels'])} kernels, {len(trace['tensors'])} tensors, "
           f"{total / 1e6:.3f} ms")

@@ -5,6 +5,10 @@
 #define GIB (1ull << 30)
 #define T 1e12
 
+/* Shares of a data sheet's figures that large kernels reach, as measured. */
+#define COMPUTE_EFFICIENCY 0.6
+#define MEMORY_EFFICIENCY 0.8
+
 /* By dtype: fp32, tf32 (the rate of fp32 where there is none), fp16 and bf16 with fp32 sums. */
 static const struct annex_gpu gpus[] = {
 	{"t4", "Tesla T4", 16 * GIB, 320e9, {0, 8.1 * T, 8.1 * T, 65 * T, 0}, 5000},
@@ -38,4 +42,12 @@ const struct annex_gpu *annex_gpu_find(const char *name)
 		if (!strcasecmp(gpu->name, name))
 			return gpu;
 	return NULL;
+}
+
+double annex_gpu_ns(const struct annex_gpu *gpu, enum annex_dtype dtype, double flops, double bytes)
+{
+	double compute = flops / (gpu->flops[dtype] * COMPUTE_EFFICIENCY);
+	double memory = bytes / (gpu->bandwidth * MEMORY_EFFICIENCY);
+
+	return (compute > memory ? compute : memory) * 1e9 + gpu->launch_ns;
 }

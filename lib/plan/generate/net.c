@@ -7,10 +7,6 @@
 #include "core/log.h"
 #include "net.h"
 
-/* Shares of a data sheet's figures that large kernels reach, as measured. */
-#define COMPUTE_EFFICIENCY 0.6
-#define MEMORY_EFFICIENCY 0.8
-
 static int net_fail(struct gen_net *net, int err)
 {
 	if (!net->err)
@@ -210,14 +206,10 @@ void annex_gen_timed(struct gen_net *net, const char *name, const char *suffix,
 void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix, struct gen_uses *u,
 		      double flops, uint64_t workspace)
 {
-	double compute = flops / (net->gpu->flops[net->dtype] * COMPUTE_EFFICIENCY);
-	double memory = u->bytes / (net->gpu->bandwidth * MEMORY_EFFICIENCY);
-
 	if (workspace)
 		u->out[u->n_out++] = annex_gen_tensor(net, NULL, workspace, ANNEX_ROLE_WORKSPACE,
 						      false);
-	annex_gen_timed(net, name, suffix, u,
-			(compute > memory ? compute : memory) * 1e9 + net->gpu->launch_ns);
+	annex_gen_timed(net, name, suffix, u, annex_gpu_ns(net->gpu, net->dtype, flops, u->bytes));
 }
 
 /* The tensor that stands for @id while kernels are repeated. */

@@ -242,6 +242,9 @@ static void times_follow_the_gpu(void)
 			  3 * work.forward_flops / gpu->flops[ANNEX_DTYPE_FP16]);
 	}
 	CU_ASSERT_PTR_NULL(annex_gpu_find("abacus"));
+	gpu = annex_gpu_find("h100");
+	CU_ASSERT(near(annex_gpu_ns(gpu, ANNEX_DTYPE_FP32, 67e12 * 0.6, 1), 1e9 + 4000, 1e-9));
+	CU_ASSERT(near(annex_gpu_ns(gpu, ANNEX_DTYPE_FP32, 1, 3350e9 * 0.8), 1e9 + 4000, 1e-9));
 	spec.gpu = "t4";
 	CU_ASSERT(ideal(spec) > 2 * ideal((struct annex_trace_spec){.model = "bert-base",
 								    .gpu = "h100",
