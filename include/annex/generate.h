@@ -11,6 +11,7 @@
 #ifndef ANNEX_GENERATE_H
 #define ANNEX_GENERATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <annex/trace.h>
 
@@ -71,6 +72,8 @@ enum annex_optimizer {
  * @optimizer: the optimizer.
  * @accumulate: number of batches that an iteration runs one after another, adding up their
  *	gradients, before the optimizer runs (default 1).
+ * @vertical: of these batches, each layer runs all before the next layer does, forward and backward
+ *	(GreedySnake). Otherwise each batch runs to its end first.
  * @host_step: parameters a second that the host's processor updates. Optimizer state is then not in
  *	the trace. Its last kernel, which uses no tensor, stands for the host's work; gradients live
  *	until its end. 0: the GPU runs the optimizer.
@@ -82,6 +85,7 @@ struct annex_trace_spec {
 	enum annex_dtype dtype;
 	enum annex_optimizer optimizer;
 	uint64_t accumulate;
+	bool vertical;
 	double host_step;
 };
 

@@ -24,8 +24,8 @@ for model in bert-large vit-b16 gpt2-xl gpt3-13b llama-1b llama-7b resnet50 resn
 done
 claim "every option" "$annex" trace gen llama-7b --batch 1 --seq 512 --layers 2 --hidden 1024 \
 	--gpu h100 --dtype fp16 --optimizer momentum -o odd.json
-claim "batches whose gradients add up, and a step of the host" "$annex" trace gen llama-8b \
-	--batch 1 --layers 2 --accumulate 3 --host-step 1e9 --gpu h100-nvl -o host.json
+claim "batches layer by layer, and a step of the host" "$annex" trace gen llama-8b \
+	--batch 1 --layers 2 --accumulate 3 --vertical --host-step 1e9 --gpu h100-nvl -o host.json
 holds "the last kernel is the host's" grep -q '"Adam_HostStep","ns":[0-9]*,"in":\[\]' host.json
 for policy in zero-offload zero-infinity; do
 	claim "$policy" "$annex" simulate host.json --policy $policy --gpu 80G --json

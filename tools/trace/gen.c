@@ -78,6 +78,8 @@ static const struct cli_option options[] = {
 	 "Optimizer (ResNet: momentum, others: adam)"},
 	{"accumulate", 0, "N", 0, OPT_SIZE(struct gen_opts, spec.accumulate, 1, UINT64_MAX),
 	 "Batches whose gradients are added up in an iteration (1)"},
+	{"vertical", 0, NULL, 0, OPT_FLAG(struct gen_opts, spec.vertical),
+	 "Run these layer by layer, each for all batches, not batch by batch"},
 	{"host-step", 0, "N", 0, OPT_DOUBLE(struct gen_opts, spec.host_step, 1, 1e18),
 	 "Parameters per second that the host's processor updates, in place of the GPU"},
 	{"kernels", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.kernels, 1, UINT64_MAX),

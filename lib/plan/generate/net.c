@@ -29,6 +29,7 @@ int annex_gen_init(struct gen_net *net, const struct annex_trace_spec *spec)
 	net->dtype = spec->dtype;
 	net->optimizer = spec->optimizer;
 	net->accumulate = spec->accumulate;
+	net->vertical = spec->vertical;
 	net->host_step = spec->host_step;
 	net->n_values = 1; /* value 0 is none */
 	snprintf(device, sizeof(device), "%s, %llu GiB, %s, generated", net->gpu->summary,
@@ -41,13 +42,16 @@ void annex_gen_free(struct gen_net *net)
 {
 	free(net->values);
 	free(net->tape);
+	free(net->stages);
 	net->values = NULL;
 	net->tape = NULL;
+	net->stages = NULL;
 }
 
 void annex_gen_scope(struct gen_net *net, const char *part, uint64_t i)
 {
 	net->scope[0] = '\0';
+	net->stage++;
 	if (part)
 		snprintf(net->scope, sizeof(net->scope), "%s.%llu.", part, (ull)i);
 }
@@ -193,8 +197,9 @@ void annex_gen_timed(struct gen_net *net, const char *name, const char *suffix,
 {
 	char full[64];
 
-	if (net->err)
+	if (net->err || !GROW(net, net->stages, net->trace->n_kernels, net->room_stages))
 		return;
+	net->stages[net->trace->n_kernels] = net->stage;
 	snprintf(full, sizeof(full), "%s%s", name, suffix);
 	if (ns >= (double)ANNEX_TRACE_MAX_NS)
 		net_fail(net, annex_fail(-E2BIG, "kernel %s takes longer than a trace may", full));
@@ -212,10 +217,11 @@ void annex_gen_kernel(struct gen_net *net, const char *name, const char *suffix,
 	annex_gen_timed(net, name, suffix, u, annex_gpu_ns(net->gpu, net->dtype, flops, u->bytes));
 }
 
-/* The tensor that stands for @id while kernels are repeated. */
-static uint32_t repeated(struct gen_net *net, uint32_t *now, uint32_t id)
+/* The tensor of a repetition for tensor @id of @from. @now: its tensors so far, by the old ids. */
+static uint32_t repeated(struct gen_net *net, const struct annex_trace *from, uint32_t *now,
+			 uint32_t id)
 {
-	const struct annex_tensor *t = &net->trace->tensors[id];
+	const struct annex_tensor *t = &from->tensors[id];
 
 	if (t->global || t->role == ANNEX_ROLE_GRADIENT)
 		return id;
@@ -224,38 +230,81 @@ static uint32_t repeated(struct gen_net *net, uint32_t *now, uint32_t id)
 	return now[id];
 }
 
-/* A gradient that is written is read, too: it is added to. */
-static void repeat_kernel(struct gen_net *net, uint32_t *now, uint32_t k)
+/* @now: NULL for the first time; later a gradient that is written is read, too: it is added to. */
+static void repeat_kernel(struct gen_net *net, const struct annex_trace *from, uint32_t *now,
+			  uint32_t k)
 {
-	const struct annex_trace *t = net->trace;
 	struct gen_uses u = {0};
 
-	for (uint32_t i = t->kernels[k].first; i < t->kernels[k + 1].first && !net->err; i++) {
-		struct annex_use use = t->uses[i];
-		uint32_t id = repeated(net, now, use.tensor);
+	for (uint32_t i = from->kernels[k].first; i < from->kernels[k + 1].first; i++) {
+		uint32_t old = from->uses[i].tensor, how = from->uses[i].how;
+		uint32_t id = now ? repeated(net, from, now, old) : old;
 
-		if (use.how & ANNEX_USE_READ || t->tensors[id].role == ANNEX_ROLE_GRADIENT)
+		if (how & ANNEX_USE_READ || (now && from->tensors[old].role == ANNEX_ROLE_GRADIENT))
 			u.in[u.n_in++] = id;
-		if (use.how & ANNEX_USE_WRITE)
+		if (how & ANNEX_USE_WRITE)
 			u.out[u.n_out++] = id;
 	}
-	annex_gen_timed(net, t->kernels[k].name, "", &u, (double)t->kernels[k].ns);
+	annex_gen_timed(net, from->kernels[k].name, "", &u, (double)from->kernels[k].ns);
+}
+
+/* The kernel after the ones that are repeated together with kernel @k. */
+static uint32_t stage_end(const struct gen_net *net, const uint32_t *stages, uint32_t k, uint32_t n)
+{
+	uint32_t end = k + 1;
+
+	while (end < n && (!net->vertical || stages[end] == stages[k]))
+		end++;
+	return end;
+}
+
+/* @now: net->accumulate times as many numbers as there are tensors, all 0; none is of tensor 0. */
+static void repeat_all(struct gen_net *net, const struct annex_trace *from, const uint32_t *stages,
+		       uint32_t *now)
+{
+	for (uint32_t i = 0; i < from->n_tensors && !net->err; i++) {
+		int id = annex_trace_add_tensor(net->trace, &from->tensors[i]);
+
+		net_fail(net, id < 0 ? id : 0);
+	}
+	for (uint32_t k = 0, end; k < from->n_kernels && !net->err; k = end) {
+		end = stage_end(net, stages, k, from->n_kernels);
+		for (uint64_t n = 0; n < net->accumulate; n++)
+			for (uint32_t i = k; i < end && !net->err; i++)
+				repeat_kernel(net, from, n ? now + n * from->n_tensors : NULL, i);
+	}
 }
 
 void annex_gen_accumulate(struct gen_net *net)
 {
-	size_t tensors = net->err ? 0 : net->trace->n_tensors;
-	uint32_t kernels = net->err ? 0 : net->trace->n_kernels;
-	uint32_t *now = malloc((tensors + 1) * sizeof(*now));
+	struct annex_trace *from = net->trace;
+	uint32_t *stages = net->stages, *now;
 
+	if (net->err || net->accumulate < 2)
+		return;
+	if (net->accumulate > ANNEX_TRACE_MAX_KERNELS / from->n_kernels) {
+		net_fail(net, annex_fail(-E2BIG,
+					 "%llu batches of %u kernels are more than a trace "
+					 "may hold",
+					 (ull)net->accumulate, from->n_kernels));
+		return;
+	}
+	/* The uses of the last kernel end with all uses. */
+	from->kernels[from->n_kernels] = (struct annex_kernel){.first = from->n_uses};
+	net->stages = NULL;
+	net->room_stages = 0;
+	now = calloc(net->accumulate, from->n_tensors * sizeof(*now));
 	if (!now)
 		net_fail(net, annex_fail(-ENOMEM, "out of memory"));
-	for (uint64_t i = 1; i < net->accumulate && !net->err; i++) {
-		memset(now, 0, tensors * sizeof(*now)); /* tensor 0 is never one of a repetition */
-		for (uint32_t k = 0; k < kernels && !net->err; k++)
-			repeat_kernel(net, now, k);
-	}
+	else
+		net_fail(net,
+			 annex_trace_create(from->model, from->device, from->batch, &net->trace));
+	if (!net->err)
+		repeat_all(net, from, stages, now);
+	free(stages);
 	free(now);
+	if (net->trace != from)
+		annex_trace_free(from);
 }
 
 uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op)
@@ -264,7 +313,8 @@ uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op)
 
 	if (!GROW(net, net->tape, net->n_ops, net->room_ops))
 		return 0;
-	net->tape[net->n_ops++] = *op;
+	net->tape[net->n_ops] = *op;
+	net->tape[net->n_ops++].stage = net->stage;
 	net->work.forward_flops += op->flops;
 	if (op->flags & GEN_ATTENTION)
 		net->work.attention_flops += op->flops;

@@ -56,11 +56,12 @@ struct gen_value {
  * @save: written forward, read by every backward kernel.
  * @flops: forward; a backward kernel has @backward times as many (0: as many).
  * @workspace: bytes of the forward kernel, that of the input's and of the weight's gradient.
+ * @stage: set by annex_gen_op().
  */
 struct gen_op {
 	const char *name;
 	uint32_t in[GEN_INS], out[GEN_OUTS], save[GEN_SAVES], state[GEN_SAVES];
-	uint32_t aux, weight, bias, flags;
+	uint32_t aux, weight, bias, flags, stage;
 	double flops, backward;
 	uint64_t workspace[3];
 };
@@ -72,12 +73,15 @@ struct gen_net {
 	enum annex_dtype dtype;
 	enum annex_optimizer optimizer;
 	uint64_t accumulate;
+	bool vertical;
 	double host_step;
 	struct annex_work work;
-	char scope[32]; /* of the names of added values: "encoder.3." */
+	char scope[32];   /* of the names of added values: "encoder.3." */
+	uint32_t stage;   /* of added kernels: changes with the scope */
+	uint32_t *stages; /* of each kernel */
 	struct gen_value *values;
 	struct gen_op *tape;
-	uint32_t n_values, room_values, n_ops, room_ops;
+	uint32_t n_values, room_values, n_ops, room_ops, room_stages;
 };
 
 /**
@@ -134,8 +138,9 @@ uint32_t annex_gen_op(struct gen_net *net, const struct gen_op *op);
 void annex_gen_train(struct gen_net *net, uint32_t loss);
 
 /**
- * annex_gen_accumulate() - Repeat all kernels so far, net->accumulate times in all, with tensors of
- * their own: only global tensors and gradients of weights, which add up, are the same.
+ * annex_gen_accumulate() - Repeat all kernels, net->accumulate times in all, with tensors of their
+ * own: only global tensors and gradients of weights, which add up, are the same. net->vertical: the
+ * kernels of a stage are repeated before the next stage.
  */
 void annex_gen_accumulate(struct gen_net *net);
 

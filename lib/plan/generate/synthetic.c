@@ -219,10 +219,12 @@ static int check(const struct annex_trace_spec *spec, uint64_t kernels)
 					    "choice of dtype",
 					    "choice of optimizer",
 					    "batches",
-					    "optimizer on the host"};
+					    "optimizer on the host",
+					    "layers"};
 	const uint64_t values[] = {spec->batch,     spec->seq,        spec->layers,
 				   spec->hidden,    spec->image,      spec->dtype,
-				   spec->optimizer, spec->accumulate, spec->host_step != 0};
+				   spec->optimizer, spec->accumulate, spec->host_step != 0,
+				   spec->vertical};
 	int err = 0;
 
 	for (unsigned int i = 0; i < sizeof(values) / sizeof(values[0]) && !err; i++)

@@ -205,8 +205,8 @@ static void update_on_host(struct gen_net *net)
 void annex_gen_train(struct gen_net *net, uint32_t loss)
 {
 	struct gen_uses u = {0};
+	uint32_t head = net->stage;
 
-	annex_gen_scope(net, NULL, 0);
 	if (net->err)
 		return;
 	net->values[loss].grad = annex_gen_gradient(net, loss);
@@ -214,8 +214,11 @@ void annex_gen_train(struct gen_net *net, uint32_t loss)
 		return;
 	annex_gen_write(net, &u, net->values[loss].grad);
 	annex_gen_kernel(net, "Loss", "_Gradient", &u, 0, 0);
-	for (uint32_t i = net->n_ops; i-- > 0 && !net->err;)
+	/* The last layer's backward kernels follow its forward ones. */
+	for (uint32_t i = net->n_ops; i-- > 0 && !net->err;) {
+		net->stage = net->tape[i].stage == head ? head : ~net->tape[i].stage;
 		backward(net, &net->tape[i]);
+	}
 	annex_gen_accumulate(net);
 	if (net->host_step > 0) {
 		update_on_host(net);

@@ -311,6 +311,54 @@ static void gradients_add_up(void)
 	annex_trace_free(thrice);
 }
 
+/* The first kernel from @from on that uses a tensor of this name. */
+static uint32_t first_use(const struct annex_trace *t, uint32_t from, const char *name)
+{
+	for (uint32_t k = from; k < t->n_kernels; k++)
+		for (uint32_t u = t->kernels[k].first; u < t->kernels[k + 1].first; u++) {
+			const char *own = t->tensors[t->uses[u].tensor].name;
+
+			if (own && !strcmp(own, name))
+				return k;
+		}
+	return t->n_kernels;
+}
+
+/* All batches pass a layer before the next one; the loss and the head are left batch by batch. */
+static void batches_can_go_layer_by_layer(void)
+{
+	struct annex_trace_spec spec = {
+		.model = "llama-7b", .batch = 2, .layers = 2, .accumulate = 3};
+	struct annex_trace *rows = generate(spec), *columns;
+	uint32_t next, k, heads = 0, losses = 0;
+
+	spec.vertical = true;
+	columns = generate(spec);
+	CU_ASSERT_EQUAL(columns->n_kernels, rows->n_kernels);
+	CU_ASSERT_EQUAL(columns->n_tensors, rows->n_tensors);
+	for (unsigned int role = 0; role < ANNEX_ROLES; role++)
+		CU_ASSERT_EQUAL(role_bytes(columns, role), role_bytes(rows, role));
+	next = first_use(columns, 0, "layer.1.mlp.down.weight");
+	k = 0;
+	for (unsigned int i = 0; i < 3; i++)
+		k = first_use(columns, k, "layer.0.mlp.down.weight") + 1;
+	CU_ASSERT(k <= next);
+	k = 0;
+	for (unsigned int i = 0; i < 2; i++)
+		k = first_use(rows, k, "layer.0.mlp.down.weight") + 1;
+	CU_ASSERT(k > first_use(rows, 0, "layer.1.mlp.down.weight"));
+	for (k = 0; k < columns->n_kernels; k++) {
+		const char *name = columns->kernels[k].name;
+
+		losses += !strcmp(name, "NllLoss_Backward");
+		if (!strcmp(name, "NllLoss_Forward"))
+			CU_ASSERT_EQUAL(heads++, losses);
+	}
+	CU_ASSERT_EQUAL(heads, 3);
+	annex_trace_free(rows);
+	annex_trace_free(columns);
+}
+
 /* One kernel without tensors is the optimizer; gradients live until it has run. */
 static void the_host_can_run_the_optimizer(void)
 {
@@ -364,6 +412,7 @@ static void absurd_numbers_are_refused(void)
 	CU_ASSERT_EQUAL(refusal((spec){.model = "gpt2", .host_step = 1e-9}), -E2BIG);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .accumulate = 2}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .host_step = 1e9}), -EINVAL);
+	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .vertical = true}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .kernels = 1}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .batch = 1}), -EINVAL);
 	CU_ASSERT_EQUAL(refusal((spec){.model = "synthetic", .gpu = "t4"}), -EINVAL);
@@ -423,6 +472,7 @@ UNIT_SUITE(generate, {"parameters are those published", parameters_are_those_pub
 	   {"times follow the GPU", times_follow_the_gpu},
 	   {"numbers change the model", numbers_change_the_model},
 	   {"gradients add up", gradients_add_up},
+	   {"batches can go layer by layer", batches_can_go_layer_by_layer},
 	   {"the host can run the optimizer", the_host_can_run_the_optimizer},
 	   {"absurd numbers are refused", absurd_numbers_are_refused},
 	   {"the same numbers give the same trace", the_same_numbers_give_the_same_trace},
