@@ -545,6 +545,7 @@ help:
 #h bench-cxl          compare annex cxl simulate with the figures of CXL-GPU and SkyByte
 #h bench-fs           compare the file system's designs, and annex fs mount with others: ROUNDS=7
 #h figures-g10        write docs/models/figures-g10.md, G10's figures beside ours: TRACES=DIR
+#h figures-teraio     write docs/models/figures-teraio.md, from generated traces
 #h figures-bam figures-cxl figures-bytefs  write docs/models/figures-*.md, beside the papers'
 #h bench-query        measure annex query beside DuckDB and Polars: SCALE=1 DEVICE=local
 #h bench-qemu         measure in guests: the module against fio, reads into CXL memory: ROUNDS=5
@@ -567,9 +568,9 @@ help:
 .PHONY: all man unit bench-build fuzz-build guest-build rv-build module deps demo train-demo check \
 	check-product check-models check-times check-all check-module check-qemu check-riscv \
 	check-debug-kernels lab bench bench-plan bench-ndp bench-migrate \
-	bench-rows bench-torch bench-share figures-bam figures-g10 ndp-build bench-cxl figures-cxl \
-	bench-fs figures-bytefs bench-query bench-qemu lint fuzz format install install-module \
-	uninstall dist deb wheel fio-engine clean help FORCE
+	bench-rows bench-torch bench-share figures-bam figures-g10 figures-teraio ndp-build \
+	bench-cxl figures-cxl bench-fs figures-bytefs bench-query bench-qemu lint fuzz format \
+	install install-module uninstall dist deb wheel fio-engine clean help FORCE
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CUDA_OBJ) $(TOOL_CUDA) $(TOOL_OBJ) $(UNIT_OBJ) \
 	$(FUZZ_OBJ) $(BENCH_OBJ) $(GUEST_OBJ) $(RVFUZZ_OBJ) $(SHIM_OBJ) $(SHIM_MODULE) \

@@ -17,6 +17,11 @@ figures-g10:
 	@tests/deps.sh demo
 	@+$(MAKE) --no-print-directory all
 	$(Q)tests/bench/g10_figures.py $(OUT)
+# TERAIO's figures, on generated traces.
+figures-teraio:
+	@tests/deps.sh demo
+	@+$(MAKE) --no-print-directory all
+	$(Q)tests/bench/teraio_figures.py $(OUT)
 bench-ndp:
 	@tests/deps.sh check
 	@+$(MAKE) --no-print-directory all bench-build ndp-build
