@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * ZeRO-Offload (Ren et al., arXiv 2101.06840) and ZeRO-Infinity (Rajbhandari et al., arXiv
- * 2104.07857), as DeepSpeed's stage 3 carries them out, with its default settings. Written from the
- * papers and from deepspeed/runtime/zero (config.py, partitioned_param_coordinator.py, stage3.py),
- * before any figure was compared:
+ * 2104.07857), as DeepSpeed's stage 3 carries them out, with its default settings. Written from
+ * deepspeed/runtime/zero (config.py, partitioned_param_coordinator.py, stage3.py) and the papers'
+ * abstracts, before any figure was compared:
  *
  * - Weights live below the GPU: in host memory (zero-offload), on the SSDs (zero-infinity). A layer
  *   fetches its weights. While it runs, the weights of the next layers come, up to
