@@ -5,7 +5,7 @@
   tests/bench/bam_figures.py OUT
 
 Runs OUT/annex on files in OUT/bench/data, and nvcc if there is one. Each row has one of the words
-measured (on this machine's processor and disk), compiled, modelled, or absent.
+measured (on this machine's processor and disk), compiled, modelled, GPU, or absent.
 """
 import concurrent.futures
 import datetime
@@ -40,6 +40,14 @@ KERNELS = [("bfs", "BFS"), ("sweep", "CC and PageRank"), ("vadd", "vectorAdd"),
 # middle of a range.
 OPTANE, PM1735, CONSUMER = (5.1e6, 1.5e6, 1e6), (1.1e6, 1.6e6, 351e3), (750e3, 750e3, 172e3)
 
+# Figures of tests/gpu/run.sh by their keys: our row, the paper's value, and the unit in theirs.
+ON_GPU = {
+    "gpu_commands_per_s": (4, "commands of GPU threads, no drive, M/s", "45.8", 1e6),
+    "cold_4k_bytes_per_s": (5, "misses in lines of 4 KiB, no drive, GB/s", "25", 1e9),
+    "cold_512_bytes_per_s": (6, "misses in lines of 512 bytes, no drive, M/s", "17", 512e6),
+    "hot_bytes_per_s": (6, "hits, GB/s", "430", 1e9),
+}
+
 TOP = """# BaM's figures
 
 Made by `make figures-bam` on {date}, on {processors} processors of the type {processor}. No part of
@@ -53,6 +61,7 @@ Annex has run on a GPU: `tests/gpu/run.sh` measures where there is one.
   values of the model are fitted, all on the text about figure 4: the link moves 22.9 / 0.9 GB/s; a
   command costs it {overhead:.0f} bytes beside its data, which gives 45.8 M/s; and the start takes
   {start:.2f} ms, with which 32 Ki threads reach 90 % of one drive's rate ("16K-64K", "near peak").
+- **GPU**: by `tests/gpu/run.sh`, from `build/gpu/results.json`, if that is there.
 - **absent**: with the reason.
 - The paper's numbers are from its text; "-" where the text has none.
 - Sizes are given in shares of the data where the paper's data do not fit this machine: its graph K
@@ -67,6 +76,7 @@ class Bench:
     """The tool, its data, and the rows of the page."""
 
     def __init__(self, out):
+        self.out = out
         self.tool = f"{out}/annex"
         self.folder = place(out)
         self.data = f"{out}/bench/data"
@@ -322,13 +332,27 @@ def modelled(bench):
         bench.add(6, f"misses in lines of 512 bytes, four drives, {threads >> 10} Ki threads, M/s",
                   paper, model.rate(misses, 512, 4 * OPTANE[0], 16) / 1e6, "modelled",
                   "a warp reads 16 lines, one after the other; not fitted")
-    bench.add(6, "hits, GB/s", "430", "-", "absent",
-              "the text about figure 4 says nothing about a hit; tests/gpu/run.sh measures it")
     for name, paper in (("BFS", "3.21"), ("CC", "2.68")):
         for drive, what, theirs in ((CONSUMER, "980pro", paper), (PM1735, "PM1735", "about 1")):
             bench.add(9, f"{name}, time on four {what} / on four Optane, x", theirs,
                       OPTANE[1] / drive[1], "modelled",
                       "the drives' time alone, so the ratio of their reads of 4 KiB in Table 2")
+
+
+def on_gpu(bench):
+    """Rows of tests/gpu/run.sh, whose devices are in the host's memory."""
+    try:
+        with open(f"{bench.out}/gpu/results.json", encoding="utf-8") as file:
+            results = json.load(file)
+    except FileNotFoundError:
+        results = {"figures": []}
+    values = {figure["key"]: figure["value"] for figure in results["figures"]}
+    for key, (figure, quantity, paper, unit) in ON_GPU.items():
+        if key in values:
+            bench.add(figure, quantity, paper, values[key] / unit, "GPU",
+                      f"{results['machine']['gpu']}, {results['date']}")
+        else:
+            bench.add(figure, quantity, paper, "-", "absent", "tests/gpu/run.sh measures it")
 
 
 def cost(bench):
@@ -371,7 +395,7 @@ def main():
     """All figures, the cheapest first."""
     bench = Bench(sys.argv[1])
     for make in (amplification, registers, breakdown, cache_sizes, queue_pairs, vectors,
-                 modelled, cost, absent):
+                 modelled, on_gpu, cost, absent):
         make(bench)
     write(bench)
 
