@@ -274,6 +274,7 @@ uint32_t annex_pool_hide(struct annex_space *s, uint32_t first, uint32_t n, bool
 	const uint64_t mode = UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES;
 	bool unlocked = false;
 	uint32_t done = 0, at;
+	int err;
 
 	clear_place(s, first, n);
 	while (done < n) {
@@ -281,17 +282,21 @@ uint32_t annex_pool_hide(struct annex_space *s, uint32_t first, uint32_t n, bool
 		at = first + done;
 		if (done == n)
 			break;
-		if (errno == EINVAL && !unlocked) { /* The program has locked some. */
-			unlocked = true;
-			if (munlock(base(s, at), pages_bytes(n - done)))
-				break;
-		} else if (errno != EEXIST) {
-			break;
-		} else if (!has_memory(s, at)) { /* It is moved, but Linux 6.18 told EAGAIN. */
+		err = errno;
+		/* It is moved, but Linux 6.18 told EAGAIN. */
+		if (err == EEXIST && !has_memory(s, at)) {
 			done++;
-		} else if (drop(s, at, 1)) { /* It locks all memory, also where there was none. */
-			break;
+			continue;
 		}
+		/* The program has locked some, or locks all memory, also where there was none. */
+		if (err == EINVAL && !unlocked) {
+			unlocked = true;
+			err = munlock(base(s, at), pages_bytes(n - done));
+		} else if (err == EEXIST) {
+			err = drop(s, at, 1);
+		}
+		if (err)
+			break;
 	}
 	/* In swap, a page keeps its write protection, of which a transfer must not hear. */
 	if (clean && done)
