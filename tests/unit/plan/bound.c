@@ -197,11 +197,10 @@ static bool no_policy_is_faster(const struct annex_trace *t, const struct annex_
 	CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_bound(v, sys, &least), 0);
 	for (unsigned int i = 0; annex_policy_at(i) && good; i++) {
-		struct annex_plan *plan;
+		struct annex_plan *plan = NULL;
 
-		if (annex_policy_at(i)->make(v, sys, &plan))
-			continue;
-		good = holds(t, sys, plan, least);
+		if (!annex_policy_at(i)->make(v, sys, &plan))
+			good = holds(t, sys, plan, least);
 		annex_plan_free(plan);
 	}
 	annex_vitality_destroy(v);
