@@ -334,11 +334,11 @@ static int owner(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	static const struct depth depths[] = {{"map", _IOC_NR(ANNEX_IOC_MAP), 300, 10},
-					      {"unmap", _IOC_NR(ANNEX_IOC_UNMAP), 100, 1},
-					      {"queue", _IOC_NR(ANNEX_IOC_QUEUE_CREATE), 100, 2},
-					      {"identify", _IOC_NR(ANNEX_IOC_IDENTIFY), 20, 30},
-					      {"rung admin doorbells", ADMIN_RUNG, 10, 100},
+	static const struct depth depths[] = {{"map", _IOC_NR(ANNEX_IOC_MAP), 300, 30},
+					      {"unmap", _IOC_NR(ANNEX_IOC_UNMAP), 100, 10},
+					      {"queue", _IOC_NR(ANNEX_IOC_QUEUE_CREATE), 100, 10},
+					      {"identify", _IOC_NR(ANNEX_IOC_IDENTIFY), 20, 6},
+					      {"rung admin doorbells", ADMIN_RUNG, 10, 10},
 					      {NULL}};
 
 	if (argc < 3)

@@ -99,13 +99,13 @@ static struct tally {
 /*
  * struct depth - Calls that all owners together must make, or the test has not reached far enough.
  * @number: of the call
- * @least: so many calls
- * @percent: of them succeed
+ * @made: so many calls
+ * @good: so many that succeed, however many fail beside them
  */
 struct depth {
 	const char *name;
 	unsigned int number;
-	unsigned long least, percent;
+	unsigned long made, good;
 };
 
 /* Relaxed: they are read when all owners have ended. */
@@ -118,26 +118,28 @@ static long count_call(unsigned int number, long got)
 	return got;
 }
 
-static bool is_made(const struct depth *depth)
+static bool is_reached(const struct depth *depth)
 {
-	while (depth->name && tally[depth->number % TALLIES].made >= depth->least)
-		depth++;
-	return !depth->name;
+	const struct tally *t = &tally[depth->number % TALLIES];
+
+	return t->made >= depth->made && t->good >= depth->good;
 }
 
 static bool is_deep(const struct depth *depth)
 {
-	bool deep = true;
+	while (depth->name && is_reached(depth))
+		depth++;
+	return !depth->name;
+}
 
+static void tell_depths(const struct depth *depth)
+{
 	for (; depth->name; depth++) {
 		const struct tally *t = &tally[depth->number % TALLIES];
-		bool ok = t->made >= depth->least && t->good * 100 >= t->made * depth->percent;
 
 		dprintf(3, "# %s: %lu of %lu went well%s\n", depth->name, t->good, t->made,
-			ok ? "" : ": too few");
-		deep = deep && ok;
+			is_reached(depth) ? "" : ": too few");
 	}
-	return deep;
 }
 
 #define THREADS 4u
@@ -355,7 +357,7 @@ static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t s
 	dprintf(3, "# seed %llu\n", (unsigned long long)state);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGTERM, has_enough);
-	while (ok && !enough && (now() < end || (now() < last && !is_made(depths)))) {
+	while (ok && !enough && (now() < end || (now() < last && !is_deep(depths)))) {
 		uint64_t own = draw(&state, ~0ull) | 1;
 		pid_t pid = fork();
 
@@ -363,6 +365,7 @@ static int owners(const char *seconds, const char *seed, int (*owner)(uint64_t s
 			_exit(owner(own));
 		ok = await(pid);
 	}
+	tell_depths(depths);
 	return ok && (is_deep(depths) || enough) ? 0 : 1;
 }
 

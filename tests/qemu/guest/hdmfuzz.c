@@ -313,11 +313,11 @@ static int owner(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	static const struct depth depths[] = {{"range", _IOC_NR(ANNEX_IOC_HDM_RANGE), 100, 5},
-					      {"dma-buf", _IOC_NR(ANNEX_IOC_HDM_DMABUF), 50, 5},
+	static const struct depth depths[] = {{"range", _IOC_NR(ANNEX_IOC_HDM_RANGE), 100, 10},
+					      {"dma-buf", _IOC_NR(ANNEX_IOC_HDM_DMABUF), 50, 2},
 					      {"piece", _IOC_NR(ANNEX_IOC_HDM_PIECE), 30, 1},
-					      {"poison", _IOC_NR(ANNEX_IOC_HDM_POISON), 30, 5},
-					      {"map", _IOC_NR(ANNEX_IOC_MAP), 100, 1},
+					      {"poison", _IOC_NR(ANNEX_IOC_HDM_POISON), 30, 1},
+					      {"map", _IOC_NR(ANNEX_IOC_MAP), 100, 3},
 					      {NULL}};
 	char *save, *word;
 
