@@ -79,8 +79,8 @@ bool annex_flash_short(const struct flash_blocks *f, uint32_t plane);
 /* annex_flash_full() - Whether a plane has so many valid units that collecting gains nothing. */
 bool annex_flash_full(const struct flash_blocks *f, uint32_t plane);
 
-/* annex_flash_make_room() - Collect what the next write to a plane, which is not full, needs.
- * Return: 0 or an error of @move. */
+/* annex_flash_make_room() - Collect blocks until the next write to a plane, which is not full, has
+ * room. Return: 0 or an error of @move. */
 int annex_flash_make_room(struct flash_blocks *f, uint32_t plane);
 
 /*

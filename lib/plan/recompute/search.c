@@ -27,6 +27,16 @@ struct search {
 	struct annex_recomputed best;
 };
 
+/* Bytes of the first @n tensors. */
+static uint64_t bytes_of(const struct search *s, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += s->v->trace->tensors[s->list[i].tensor].bytes;
+	return sum;
+}
+
 /* A plan in which the first @n tensors are computed again. -ENOSPC: it cannot run, or is slower. */
 static int measure(const struct search *s, uint32_t n, struct annex_recomputed *r)
 {
@@ -47,10 +57,9 @@ static int measure(const struct search *s, uint32_t n, struct annex_recomputed *
 		return err == -EDEADLK || err == -ETIME ? -ENOSPC : err;
 	r->seconds = result.iteration;
 	r->kernels = n;
-	for (uint32_t i = 0; i < n; i++) {
-		r->bytes += s->v->trace->tensors[s->list[i].tensor].bytes;
+	r->bytes = bytes_of(s, n);
+	for (uint32_t i = 0; i < n; i++)
 		r->ns += s->v->trace->kernels[s->list[i].kernel].ns;
-	}
 	return 0;
 }
 
@@ -82,13 +91,10 @@ static uint32_t count(const struct search *s, double bytes)
 
 static int search(struct search *s)
 {
-	double all = 0, step;
+	double step = (double)bytes_of(s, s->most) / GROUPS;
 	uint32_t last = 0;
 	int err = try(s, 0);
 
-	for (uint32_t i = 0; i < s->most; i++)
-		all += (double)s->v->trace->tensors[s->list[i].tensor].bytes;
-	step = all / GROUPS;
 	for (uint32_t i = 1; i <= GROUPS && !err; i++) {
 		uint32_t n = count(s, step * i);
 
@@ -97,11 +103,9 @@ static int search(struct search *s)
 		last = n;
 	}
 	for (uint32_t i = 0; i < HALVES && !err && s->most; i++) {
-		double bytes = 0;
 		uint32_t n = s->n;
+		double bytes = (double)bytes_of(s, n);
 
-		for (uint32_t k = 0; k < n; k++)
-			bytes += (double)s->v->trace->tensors[s->list[k].tensor].bytes;
 		step /= 2;
 		if (count(s, bytes - step) != n)
 			err = try(s, count(s, bytes - step));

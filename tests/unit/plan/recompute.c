@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return a ^ a >> 29;
 }
 
-/* What a kernel reads, in any order. */
+/* A sum of the values that a kernel reads, in any order. */
 static uint64_t read_by(const struct annex_trace *t, uint32_t k, const uint64_t *value)
 {
 	uint64_t sum = 0;
