@@ -84,6 +84,12 @@ refused "a new trace of nothing" "--recompute" "$annex" plan chain.json --new-tr
 refused "a trace over a trace" "again.json" "$annex" plan chain.json --recompute --new-trace \
 	again.json
 
+# A long name is cut between two characters, so that the report still has the reason.
+sed "s/\"name\":\"/&a$(printf 'ü%.0s' {1..50})/" chain.json >names.json
+claim "a network of long names" "$annex" simulate names.json --policy zero-offload --gpu 136M \
+	--json
+holds "why it cannot run" grep -q '"reason": "zero-offload: .*kernel [0-9]* (aü*), ' out
+
 # Pages cost processor time, which the bound knows.
 claim "pages for free" "$annex" simulate llama.json --policy annex "${small[@]}" --json
 free=$(number iteration_s)

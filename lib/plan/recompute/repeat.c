@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "plan/trace/label.h"
 #include "recompute.h"
 
 #define NAME 80u /* bytes of a name */
@@ -53,7 +54,7 @@ static char *again_name(char *text, const char *name)
 {
 	if (!name)
 		return NULL;
-	snprintf(text, NAME, "%.*s again", (int)NAME - 7, name);
+	snprintf(text, NAME, "%.*s again", whole_chars(name, NAME - 7), name);
 	return text;
 }
 

@@ -228,6 +228,28 @@ static void a_cheap_kernel_runs_again(void)
 	annex_trace_free(t);
 }
 
+/* A long name is cut between two characters. */
+static void new_names_are_utf8(void)
+{
+	for (unsigned int pad = 0; pad < 3; pad++) {
+		struct annex_trace *t = trace_from("A:100 B:100", "1:>A 10:>B 10:A"), *new = NULL;
+		struct again again = {.tensor = 0, .kernel = 0, .from = 1, .to = 2};
+		struct annex_vitality *v;
+		char name[100] = "aa";
+
+		for (unsigned int i = 0; i < 96; i++)
+			name[pad + i] = "\xe2\x82\xac"[i % 3];
+		free(t->kernels[0].name);
+		t->kernels[0].name = strdup(name);
+		CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+		CU_ASSERT_EQUAL(recompute_trace(v, &again, 1, &new), 0);
+		annex_trace_free(new);
+		annex_vitality_destroy(v);
+		annex_trace_free(t);
+	}
+}
+
 UNIT_SUITE(recompute, {"kernels read the same", kernels_read_the_same},
 	   {"never slower nor below the bound", never_slower_nor_below_the_bound},
-	   {"a cheap kernel runs again", a_cheap_kernel_runs_again})
+	   {"a cheap kernel runs again", a_cheap_kernel_runs_again},
+	   {"new names are UTF-8", new_names_are_utf8})
