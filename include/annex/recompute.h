@@ -40,8 +40,8 @@ struct annex_recomputed {
  * @result: the result.
  *
  * Tensors are tried by the time of their kernels for each byte, in groups of growing size, none
- * first. The plan of each group is simulated on one GPU, and the fastest is returned. So it is
- * never slower than the plan without repeated kernels.
+ * first. The plan of each group is simulated with every GPU doing the same, and the fastest is
+ * returned. So it is never slower than the plan without repeated kernels.
  *
  * Return: 0; -ENOSPC (no plan can run); -ENOMEM; else as annex_plan_make().
  */

@@ -41,6 +41,7 @@ static uint64_t bytes_of(const struct search *s, uint32_t n)
 static int measure(const struct search *s, uint32_t n, struct annex_recomputed *r)
 {
 	struct annex_vitality *v = NULL;
+	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
 	struct annex_sim_options opts = {.limit = isfinite(s->best.seconds) ? s->best.seconds : 0};
 	struct annex_sim_result result;
 	int err = recompute_trace(s->v, s->list, n, &r->trace);
@@ -50,9 +51,10 @@ static int measure(const struct search *s, uint32_t n, struct annex_recomputed *
 	if (!err)
 		err = annex_plan_make(s->policy, v, s->sys, &r->plan);
 	annex_vitality_destroy(v);
+	for (uint32_t i = 0; !err && i < s->sys->gpus; i++)
+		jobs[i] = (struct annex_sim_job){r->trace, r->plan};
 	if (!err)
-		err = annex_simulate(&(struct annex_sim_job){r->trace, r->plan}, 1, s->sys, &opts,
-				     &result);
+		err = annex_simulate(jobs, s->sys->gpus, s->sys, &opts, &result);
 	if (err)
 		return err == -EDEADLK || err == -ETIME ? -ENOSPC : err;
 	r->seconds = result.iteration;

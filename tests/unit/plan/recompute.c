@@ -118,6 +118,7 @@ static void random_machine(const struct annex_trace *t, struct annex_system *sys
 	sys->host = random_below(&seed, 2) * random_below(&seed, 1000) * MIB;
 	sys->ssd_duplex = 1 + random_below(&seed, 2);
 	sys->page_ns = random_below(&seed, 3) ? 0 : random_below(&seed, 20000);
+	sys->gpus = 1 + random_below(&seed, 3);
 }
 
 static void kernels_read_the_same(void)
@@ -151,10 +152,12 @@ static void kernels_read_the_same(void)
 static double simulated(const struct annex_trace *t, const struct annex_plan *plan,
 			const struct annex_system *sys)
 {
+	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
 	struct annex_sim_result r;
 
-	return annex_simulate(&(struct annex_sim_job){t, plan}, 1, sys, NULL, &r) ? INFINITY
-										  : r.iteration;
+	for (uint32_t i = 0; i < sys->gpus; i++)
+		jobs[i] = (struct annex_sim_job){t, plan};
+	return annex_simulate(jobs, sys->gpus, sys, NULL, &r) ? INFINITY : r.iteration;
 }
 
 /* Against the plan without repeated kernels, and against both bounds. */
