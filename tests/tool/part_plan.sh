@@ -83,6 +83,10 @@ refused "a plan without its trace" "--new-trace" "$annex" plan chain.json --reco
 refused "a new trace of nothing" "--recompute" "$annex" plan chain.json --new-trace x.json
 refused "a trace over a trace" "again.json" "$annex" plan chain.json --recompute --new-trace \
 	again.json
+for other in -o --plot; do
+	refused "a trace over $other" "need files of their own" "$annex" plan chain.json \
+		--recompute --new-trace again.json -o again.plan $other ./again.json --overwrite
+done
 
 # A long name is cut between two characters, so that the report still has the reason.
 sed "s/\"name\":\"/&a$(printf 'ü%.0s' {1..50})/" chain.json >names.json

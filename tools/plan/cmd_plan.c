@@ -182,21 +182,22 @@ static int make_plan_again(const struct plan_opts *o, const struct work *w,
 
 static int check_outputs(const struct plan_opts *o)
 {
-	int err = o->output ? newfile_check(o->output, o->overwrite) : 0;
+	const char *const paths[NEWFILES] = {o->output, o->new_trace, o->plot};
+	int err = 0;
 
-	if (!err && o->output)
-		err = same_spares(o->output, o->trace);
-	if (!err && o->plot)
-		err = gnuplot_check(o->plot, o->overwrite);
-	if (!err && o->plot)
-		err = same_spares(o->plot, o->trace);
-	if (!err && o->new_trace)
-		err = newfile_check(o->new_trace, o->overwrite);
-	if (!err && o->new_trace)
-		err = same_spares(o->new_trace, o->trace);
-	if (!err && o->output && o->plot && same_file(o->output, o->plot))
-		err = err_set(-EINVAL, "%s: the plan and its plot need files of their own",
-			      o->plot);
+	for (unsigned int i = 0; i < NEWFILES && !err; i++) {
+		if (!paths[i])
+			continue;
+		err = paths[i] == o->plot ? gnuplot_check(o->plot, o->overwrite)
+					  : newfile_check(paths[i], o->overwrite);
+		if (!err)
+			err = same_spares(paths[i], o->trace);
+		for (unsigned int k = 0; k < i && !err; k++)
+			if (paths[k] && same_file(paths[k], paths[i]))
+				err = err_set(-EINVAL,
+					      "%s: plan, trace and plot need files of their own",
+					      paths[i]);
+	}
 	return err;
 }
 
