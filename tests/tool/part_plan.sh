@@ -114,6 +114,9 @@ holds "each entry that changes is of a copied page" test "$(number ssd_updated_e
 	"$(number ssd_copied_bytes)"
 claim "on too little" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 1G
 holds "it cannot run" grep -q "keep more in ssd0 memory than there is" out
+claim "on flash that nothing is sent to" "$annex" simulate chain.json --policy ideal --ssd-size 1G \
+	--json
+holds "no amplification" grep -q '"ssd_write_amplification": null' out
 refused "more than both ways" "--ssd-duplex: 3 is not" "$annex" plan llama.json --ssd-duplex 3
 refused "spare flash alone" "--ssd-spare: it is beyond a --ssd-size" "$annex" plan llama.json \
 	--ssd-spare 1G

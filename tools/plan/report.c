@@ -66,7 +66,7 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 		     double endurance)
 {
 	json_t *each = json_array();
-	double years = lifetime(&o->r, endurance);
+	double years = lifetime(&o->r, endurance), times = amplification(&o->r);
 
 	for (unsigned int t = ANNEX_TIER_SSD; t < ANNEX_TIER_SSD + sys->ssds; t++)
 		json_array_append_new(each, json_pack("{s:s, s:I, s:I}", "ssd", annex_tier_name(t),
@@ -76,8 +76,9 @@ static void put_ssds(struct out *out, const struct outcome *o, const struct anne
 	if (sys->ssd_bytes) {
 		out_bytes(out, "ssd_copied_bytes", "garbage collection", o->r.ssd_copied);
 		out_count(out, "ssd_updated_entries", "page table entries", o->r.ssd_updated);
-		out_json(out, "ssd_write_amplification", json_real(amplification(&o->r)));
-		out_row(out, "write amplification", "%.3f", amplification(&o->r));
+		out_json(out, "ssd_write_amplification", times > 0 ? json_real(times) : NULL);
+		if (times > 0)
+			out_row(out, "write amplification", "%.3f", times);
 	}
 	out_json(out, "ssd_lifetime_years", years > 0 ? json_real(years) : NULL);
 	if (years > 0)
