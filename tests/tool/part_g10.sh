@@ -98,6 +98,19 @@ artifact
 refused "a folder without files" "No such file" "$g10" . -o bad.json
 refused "a file that cannot be made" "No such file" "$g10" net -o nowhere/bad.json
 
+# bad_usage WORDS PATTERN OPTION... - An option that the program does not take.
+bad_usage()
+{
+	local words=$1 pattern=$2
+	shift 2
+	(ulimit -v 1000000; timeout 20 "$g10" net -o bad.json "$@") >out 2>err
+	holds "$words" grep -q "^annex_g10: error: argument $pattern" err
+}
+bad_usage "no batch" "--batch: .*'0'" --batch 0
+bad_usage "a batch that is no number" "--batch: .*'many'" --batch many
+bad_usage "a batch of more than a trace can have" "--batch: .*'9223372036854775808'" \
+	--batch 9223372036854775808
+
 # Files as the artifact writes them, made of a real trace, give that trace again. The artifact
 # rounds cycles down, so a time from its own files may be a nanosecond less.
 shared=$here/../../../shared/traces

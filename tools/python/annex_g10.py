@@ -113,10 +113,18 @@ def write(file, head, tensors, kernels):
                + ",\n  ".join(map(compact, kernels)) + "\n ]\n}\n")
 
 
-def positive(text):
-    """A positive number."""
+def clock(text):
+    """A clock in GHz."""
     value = float(text)
     if not 0.001 <= value <= 1000:
+        raise ValueError
+    return value
+
+
+def batch(text):
+    """Samples in a batch."""
+    value = int(text)
+    if not 1 <= value < 1 << 63:
         raise ValueError
     return value
 
@@ -127,11 +135,10 @@ def main():
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the trace")
     parser.add_argument("--faults", metavar="FILE",
                         help="cudnnBATCHPF.txt: the times of kernels with page faults")
-    parser.add_argument("--ghz", type=positive, default=1.2,
+    parser.add_argument("--ghz", type=clock, default=1.2,
                         help="the GPU's clock in the artifact's configuration (1.2)")
     parser.add_argument("--model", help="name of the model, for people")
-    parser.add_argument("--batch", type=int, choices=range(1, 1 << 31), metavar="N",
-                        help="samples in a batch")
+    parser.add_argument("--batch", type=batch, metavar="N", help="samples in a batch")
     args = parser.parse_args()
     head = {key: value for key, value in (("model", args.model), ("batch", args.batch)) if value}
     tensors = read_tensors(os.path.join(args.folder, "tensors.config"))
