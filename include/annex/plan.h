@@ -90,8 +90,8 @@ struct annex_plan_step {
  * @n_kernels: number of kernels in that trace.
  * @n_tensors: number of tensors in that trace.
  * @flags: ANNEX_PLAN_OVERLAP and so on.
- * @window: with RECLAIM, number of next kernels whose tensors are not reclaimed (DeepUM); 0: only
- *	those of the current kernel.
+ * @window: with RECLAIM, number of next kernels whose tensors are reclaimed for page faults only,
+ *	not for steps of the plan (DeepUM); tensors of the current kernel are never reclaimed.
  * @gpu: limit of the bytes of GPU memory that the plan uses.
  * @host: limit of the bytes of host memory, likewise.
  * @cxl: limit of the bytes of CXL memory, likewise.

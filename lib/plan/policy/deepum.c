@@ -3,6 +3,9 @@
  * DeepUM (Jung et al., ASPLOS'23): demand paging with prefetches by correlation, extended to SSDs
  * as G10 section 7.1 does.
  *
+ * Prefetches do not take memory from tensors of the next AHEAD kernels. A page fault does, as in
+ * G10's artifact: it takes the least recently used bytes.
+ *
  * DeepUM names an execution by its kernel and arguments, here the tensors. One table has for the
  * last executions the one that followed them the last time, and another the data of each execution.
  * From the kernel that runs, the first table is followed for some kernels ahead, and the data of

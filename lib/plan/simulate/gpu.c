@@ -139,8 +139,7 @@ static void fault(struct sim_gpu *g, uint32_t tensor)
 		faulted(g, sum, fmax(striped, (double)sum / sys->pcie), sys->ssd_read_ns);
 }
 
-/* Tensors of the next @window kernels are not reclaimed; from one iteration on, tensors of all
- * kernels. */
+/* Steps do not reclaim tensors of the next @window kernels, at most of all. */
 static void guard(struct sim_gpu *g)
 {
 	uint32_t n = g->trace->n_kernels;

@@ -576,10 +576,7 @@ void sim_pump(struct sim_gpu *g)
 		if (!(g->plan->flags & ANNEX_PLAN_RECLAIM) || !g->gate_bytes)
 			return;
 		used = g->used;
-		reclaim(g, true);
-		/* A kernel that waits must not wait for what the next ones have. */
-		if (!g->reclaiming && g->used == used &&
-		    g->tensors[g->gate->tensor].active > g->count)
-			reclaim(g, false);
+		/* Tensors of the next kernels are guarded against steps, not against faults. */
+		reclaim(g, g->tensors[g->gate->tensor].active <= g->count);
 	} while (g->used != used);
 }

@@ -313,9 +313,6 @@ void demand_pump(struct demand *d)
 		if (!asked(d))
 			return;
 		was = used(d);
-		reclaim(d, true);
-		if (!reclaiming(d) && used(d) == was &&
-		    d->tensors[gate_head(d)->tensor].active > d->count)
-			reclaim(d, false);
+		reclaim(d, d->tensors[gate_head(d)->tensor].active <= d->count);
 	} while (used(d) != was);
 }

@@ -68,5 +68,30 @@ static void short_stalls_count_no_kernel(void)
 	}
 }
 
-UNIT_SUITE(stalls, {"measured faults count by share", measured_faults_count_by_share},
+/*
+ * C needs 20 MiB. The fault evicts the oldest bytes, of A, although the next kernel uses A, and
+ * does not evict B, which no kernel of the window uses.
+ */
+static void faults_ignore_the_window(void)
+{
+	struct annex_trace *t = trace_from("A:40g B:40g C:40", "10:A 10:B 10:>C 10:A 10:B");
+	struct annex_sim_result r = {0};
+	struct annex_system sys;
+	struct annex_sim_job job;
+	struct annex_plan *p;
+
+	round_system(&sys);
+	sys.gpu = 100 * MIB;
+	p = plan_from(t, &sys, "4 free C");
+	job = (struct annex_sim_job){t, p};
+	p->flags = ANNEX_PLAN_RECLAIM | ANNEX_PLAN_OVERLAP;
+	p->window = 1;
+	CU_ASSERT_EQUAL(annex_simulate(&job, 1, &sys, NULL, &r), 0);
+	CU_ASSERT_EQUAL(r.in[ANNEX_TIER_HOST], 40 * MIB);
+	annex_plan_free(p);
+	annex_trace_free(t);
+}
+
+UNIT_SUITE(stalls, {"faults ignore the window", faults_ignore_the_window},
+	   {"measured faults count by share", measured_faults_count_by_share},
 	   {"short stalls count no kernel", short_stalls_count_no_kernel})
