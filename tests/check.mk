@@ -13,7 +13,7 @@ $(foreach room,$(UNIT_ROOMS),$(eval suites_$(room) := $(sort $(shell sed -n \
 	$(if $(filter kernel,$(room)),$(SHIM_SRC)) 2>/dev/null))))
 suites := $(foreach room,$(UNIT_ROOMS),$(suites_$(room)))
 # One thread alone, threads that other suites have too and that take minutes under TSan, or children
-# of fork() that start threads, which it refuses.
+# of fork() that start threads (forks), which it refuses.
 not_threads := policy plan% simulate flash trace vitality generate sum rv_% elf uri prove health \
 	cxl_% nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
 	gpu_elements gpu_faults array_elements ndp_time ndp_processes emu_far hdm_crash hdm_share \
@@ -306,7 +306,8 @@ $(addprefix check/thread/unit/,$(thread_rooms)): check/thread/unit/%:
 	$(call step,unit tests$(comma) threads: $*,1200,$(tsan)/unit-$*,$(fixed) $(tsan)/unit-$* \
 		$(filter-out $(not_threads),$(suites_$*)))
 check/thread/unit-all: built/thread-all
-	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) tests/unit/run.sh $(tsan))
+	$(call step,unit tests: threads$(comma) all,3600,,$(fixed) tests/unit/run.sh $(tsan) \
+		$(filter-out forks,$(suites)))
 check/clang:
 	+$(call step,build: clang,1800,,$(submake) CC=clang all unit)
 
