@@ -140,7 +140,8 @@ struct annex_gpu_array; /* annex/gpu.h */
  * @more: URIs of further devices.
  * @nmore: number of URIs in @more.
  * @layout: placement of lines on several devices. Each device has @queues queue pairs. The write of
- *	a replicated line goes to one device after the other.
+ *	a replicated line goes to one device after the other. If a read fails, it goes to the other
+ *	replicas before it counts as an error.
  */
 struct annex_gpu_opts {
 	uint64_t bytes;
@@ -284,7 +285,8 @@ int annex_gpu_get_stats(struct annex_gpu_context *ctx, struct annex_gpu_stats *o
  * absent, and lines that were being written become dirty. Slots of lost commands become usable
  * again, and the error record is cleared. No kernel may be using the context.
  *
- * Return: 0; -ENODEV if a reset failed: kernels that need its device then get that error.
+ * Return: 0; -ENODEV if a reset failed: kernels that need its device then get that error. Reads of
+ * a replica's lines go to other replicas.
  */
 int annex_gpu_recover(struct annex_gpu_context *ctx);
 

@@ -10,6 +10,10 @@
  * first error, which is recorded in the context for the host, all calls that need a device return
  * it at once.
  *
+ * A read that fails on one replica goes on to the next, and is an error only if it fails on all of
+ * them. A replica that loses a read is not read again before annex_gpu_recover(), and its other
+ * commands end: reads go to other replicas, and writes, which all replicas need, fail.
+ *
  * This header also compiles for a host, where tests run it.
  */
 #ifndef ANNEX_GPU_H

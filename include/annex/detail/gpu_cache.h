@@ -61,7 +61,7 @@ enum annex_gpu_phase {
 	ANNEX_MOVE_SENT,
 	ANNEX_MOVE_TAKEN, /* a thread polls it, or handles its end */
 	ANNEX_MOVE_LOST,  /* given up: the slot waits for the host's recovery */
-	ANNEX_MOVE_NEXT,  /* one replica has been written, the write of the next can begin */
+	ANNEX_MOVE_NEXT,  /* the command of a replica has ended, that of the next can begin */
 };
 
 #define ANNEX_MOVE_PHASE(s) ((s)&7u)
@@ -74,7 +74,7 @@ enum annex_gpu_phase {
  * @line: the line.
  * @deadline: time at which the command is given up.
  * @state: enum annex_gpu_phase, ANNEX_MOVE_WRITE, queue << ANNEX_MOVE_QUEUE_SHIFT.
- * @rsvd: padding.
+ * @left: of a read, replicas that it can still go to if it fails.
  *
  * It belongs to the slot and not to the thread that sent the command: any thread that needs the
  * line, or a slot, takes the completion, so that no thread depends on another. All zero: no
@@ -85,7 +85,7 @@ struct annex_gpu_move {
 	uint64_t line;
 	uint64_t deadline;
 	uint32_t state;
-	uint32_t rsvd;
+	uint32_t left;
 };
 
 /**
@@ -112,7 +112,7 @@ struct annex_gpu_error {
  * @reads: lines that were read.
  * @writes: lines that were written.
  * @evictions: valid lines evicted.
- * @errors: commands that failed or were given up.
+ * @errors: commands that failed or were given up, also if another replica served the read.
  * @bytes_read: bytes that successful commands have read.
  * @bytes_written: bytes that successful commands have written, to all replicas.
  */

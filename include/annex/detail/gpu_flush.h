@@ -36,13 +36,16 @@ static inline ANNEX_HD bool annex_gpu_flush_step(struct annex_gpu_cache *c,
 						 struct annex_gpu_job *job)
 {
 	uint64_t line, word;
+	uint32_t phase;
 
 	f->err = annex_gpu_failed(c);
 	if (f->err)
 		return true;
 	annex_gpu_advance(c, f->slot, NULL, job);
 	/* Acquire: pairs with the release of the thread that ended it, and sees its changes. */
-	if (annex_local_load(&c->moves[f->slot].state, ANNEX_ACQUIRE) == ANNEX_MOVE_NONE) {
+	phase = ANNEX_MOVE_PHASE(annex_local_load(&c->moves[f->slot].state, ANNEX_ACQUIRE));
+	/* The slot of a lost read has no line. A lost write is an error, which ends the flush. */
+	if (phase == ANNEX_MOVE_NONE || phase == ANNEX_MOVE_LOST) {
 		line = annex_gpu_flush_line(c, f);
 		if (line == UINT64_MAX || f->sent)
 			return true;

@@ -18,6 +18,7 @@ enum annex_gpu_job_kind {
 	ANNEX_JOB_NONE,
 	ANNEX_JOB_IN,   /* a read has ended: copy staging to slot, then the line is valid */
 	ANNEX_JOB_OUT,  /* a write-back begins: copy slot to staging, then send it */
+	ANNEX_JOB_NEXT, /* a read failed on one replica: send it to the next */
 	ANNEX_JOB_ZERO, /* a line that will be overwritten: zero it, then it is valid */
 };
 
@@ -25,9 +26,9 @@ enum annex_gpu_job_kind {
  * struct annex_gpu_job - Work that a lane has begun, for annex_gpu_run_jobs().
  * @line: the line.
  * @slot: its slot.
- * @queue: the queue pair whose staging memory it uses; for ANNEX_JOB_OUT the caller is inside the
- *	queue's gate.
- * @cid: the command identifier; for ANNEX_JOB_OUT reserved.
+ * @queue: the queue pair whose staging memory it uses; for ANNEX_JOB_OUT and ANNEX_JOB_NEXT the
+ *	caller is inside the queue's gate.
+ * @cid: the command identifier; for ANNEX_JOB_OUT and ANNEX_JOB_NEXT reserved.
  * @kind: enum annex_gpu_job_kind.
  */
 struct annex_gpu_job {
@@ -84,20 +85,32 @@ static inline ANNEX_HD int annex_gpu_reserve(struct annex_gpu_cache *c, uint32_t
 	return rc < 0 ? rc : 0;
 }
 
-/* The same for a read of a line; of replicas, from the next one with a free identifier. */
+/*
+ * The same for a read of a line; of replicas, from the next one with a free identifier. An error
+ * only if the queues of all replicas are down. With -EAGAIN, @job has a full queue.
+ */
 static inline ANNEX_HD int annex_gpu_reserve_read(struct annex_gpu_cache *c, uint64_t line,
 						  struct annex_gpu_job *job)
 {
 	uint32_t dev = annex_stripe_dev(c->stripes, line), copies = c->ndevs / c->stripes;
-	int rc = -EAGAIN;
+	uint16_t queue = 0;
+	int rc = 0;
 
 	if (copies > 1) /* Relaxed: only spreads reads. */
 		dev = annex_local_add(&c->rotor, 1, ANNEX_RELAXED) % copies;
-	for (uint32_t i = 0; i < copies && rc == -EAGAIN; i++) {
-		rc = annex_gpu_reserve(c, dev, job);
+	for (uint32_t i = 0; i < copies; i++) {
+		int err = annex_gpu_reserve(c, dev, job);
+
+		if (!err)
+			return 0;
+		if (rc != -EAGAIN) {
+			rc = err;
+			queue = job->queue;
+		}
 		if (copies > 1 && ++dev == copies)
 			dev = 0;
 	}
+	job->queue = queue;
 	return rc;
 }
 
@@ -190,11 +203,35 @@ static inline ANNEX_HD int annex_gpu_send(struct annex_gpu_cache *c,
 	return err;
 }
 
-/* Count a failed command of a queue, and record the error. */
-static inline ANNEX_HD void annex_gpu_move_failed(struct annex_gpu_cache *c, int err, uint64_t line,
-						  uint32_t queue)
+/* A read has ended without data: its line is absent, and its slot is free. */
+static inline ANNEX_HD void annex_gpu_drop_read(struct annex_gpu_cache *c, uint32_t slot)
 {
-	annex_gpu_count(&c->stats.errors, 1);
+	uint64_t line = c->moves[slot].line;
+
+	/* Relaxed: the transition of the line, and then of the slot, publishes it. */
+	annex_local_store(&c->moves[slot].state, (uint32_t)ANNEX_MOVE_NONE, ANNEX_RELAXED);
+	annex_line_absent(c->dir, line);
+	annex_slot_free(c->owner, slot);
+}
+
+/*
+ * The read of a slot's line has failed on the device of a queue. The caller has taken the move,
+ * which goes on to the next replica. The error is recorded if all of them have been tried.
+ */
+ANNEX_GPU_COLD static ANNEX_HD void annex_gpu_read_failed(struct annex_gpu_cache *c, uint32_t slot,
+							  uint32_t queue, int err)
+{
+	struct annex_gpu_move *m = &c->moves[slot];
+	uint64_t line = m->line;
+
+	if (m->left) {
+		m->left--;
+		/* Release: passes the record on; pairs with annex_gpu_next_copy(). */
+		annex_local_store(&m->state, ANNEX_MOVE_NEXT | queue << ANNEX_MOVE_QUEUE_SHIFT,
+				  ANNEX_RELEASE);
+		return;
+	}
+	annex_gpu_drop_read(c, slot);
 	annex_gpu_fail_on(c, err, line, c->queues[queue].dev);
 }
 
@@ -217,6 +254,12 @@ static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uin
 
 	/* The data was copied from its staging memory: another command may use that. */
 	annex_qp_collect(c->queues[queue].qp, m->token, NULL);
+	if (err)
+		annex_gpu_count(&c->stats.errors, 1);
+	if (err && !(state & ANNEX_MOVE_WRITE)) {
+		annex_gpu_read_failed(c, slot, queue, err);
+		return;
+	}
 	if (state & ANNEX_MOVE_WRITE && !err) {
 		annex_gpu_count(&c->stats.bytes_written, bytes);
 		if (annex_gpu_more_copies(c, queue)) {
@@ -233,37 +276,63 @@ static inline ANNEX_HD void annex_gpu_finish_move(struct annex_gpu_cache *c, uin
 	annex_local_store(&m->state, (uint32_t)ANNEX_MOVE_NONE, ANNEX_RELAXED);
 	if (state & ANNEX_MOVE_WRITE) {
 		annex_line_written(c->dir, line, !err);
-	} else if (!err) {
+	} else {
 		annex_gpu_count(&c->stats.reads, 1);
 		annex_gpu_count(&c->stats.bytes_read, bytes);
 		annex_line_filled(c->dir, line);
-	} else {
-		annex_line_absent(c->dir, line);
-		annex_slot_free(c->owner, slot);
 	}
 	if (err)
-		annex_gpu_move_failed(c, err, line, queue);
+		annex_gpu_fail_on(c, err, line, c->queues[queue].dev);
 }
 
 /*
- * Give up the command of a slot. The device may still carry it out, so the slot is not reused until
- * the host has reset the device. A line that was being written stays there and cannot be written
+ * A read of one of several replicas was lost. Mark the device's queues as down, so that until the
+ * host's recovery its other reads end too, and new reads go to other replicas. Return: whether
+ * another replica is up.
+ */
+static inline ANNEX_HD bool annex_gpu_mark_down(struct annex_gpu_cache *c, uint32_t dev)
+{
+	const struct annex_gpu_dev *d = &c->devs[dev];
+
+	if (c->stripes == c->ndevs)
+		return false;
+	for (uint32_t q = 0; q < d->nqueues; q++)
+		annex_qp_break(c->queues[d->first + q].qp);
+	/* If the last two replicas go down at once, the next claim records the error. */
+	for (uint32_t i = 0; i < c->ndevs; i++)
+		if (!annex_qp_down(c->queues[c->devs[i].first].qp))
+			return true;
+	return false;
+}
+
+/*
+ * Give up the command of a slot. The device may still carry it out, so memory that it accesses is
+ * not reused until the host has reset the device: staging memory is reserved with the identifier,
+ * and a slot that a direct read fills has no owner. The line of a read is absent then, and its next
+ * read goes to another replica. A line that was being written stays there and cannot be written
  * again: of two writes of a line the older one might take effect last.
  */
-static inline ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint32_t slot,
-						uint32_t state, int why)
+ANNEX_GPU_COLD static ANNEX_HD void annex_gpu_lose_move(struct annex_gpu_cache *c, uint32_t slot,
+							uint32_t state, int why)
 {
+	struct annex_gpu_queue *q = &c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT];
 	struct annex_gpu_move *m = &c->moves[slot];
 
-	/* First: from here on the line is not claimed again. */
-	annex_gpu_move_failed(c, why, m->line, state >> ANNEX_MOVE_QUEUE_SHIFT);
-	annex_qp_abandon(c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].qp, m->token);
+	annex_gpu_count(&c->stats.errors, 1);
+	/* First: from here on the line is not claimed again, or not for this device. */
+	if (state & ANNEX_MOVE_WRITE || !annex_gpu_mark_down(c, q->dev))
+		annex_gpu_fail_on(c, why, m->line, q->dev);
+	annex_qp_abandon(q->qp, m->token);
 	if (!(state & ANNEX_MOVE_WRITE)) {
+		if (!c->direct) {
+			annex_gpu_drop_read(c, slot);
+			return;
+		}
 		annex_local_store(&c->owner[slot], ANNEX_SLOT_TAKEN, ANNEX_RELAXED);
 		annex_line_absent(c->dir, m->line);
 	}
-	/* Relaxed: only the host takes it from here. */
-	annex_local_store(&m->state, state - ANNEX_MOVE_SENT + ANNEX_MOVE_LOST, ANNEX_RELAXED);
+	/* Release: the slot's owner before; pairs with annex_gpu_flush_step(). */
+	annex_local_store(&m->state, state - ANNEX_MOVE_SENT + ANNEX_MOVE_LOST, ANNEX_RELEASE);
 }
 
 /*
@@ -336,8 +405,9 @@ static inline ANNEX_HD void annex_gpu_reap(struct annex_gpu_cache *c, struct ann
 }
 
 /*
- * A replica of the slot's line has been written: begin the write of the next one, without waiting.
- * Until then the line stays in write-back, and the slot holds no identifier.
+ * A replica of the slot's line has been written, or could not be read: begin the command of the
+ * next one, without waiting. Until then the line stays in write-back, or busy, and the slot holds
+ * no identifier.
  */
 static inline ANNEX_HD void annex_gpu_next_copy(struct annex_gpu_cache *c, uint32_t slot,
 						const struct annex_gpu_job *held,
@@ -349,14 +419,15 @@ static inline ANNEX_HD void annex_gpu_next_copy(struct annex_gpu_cache *c, uint3
 
 	if (ANNEX_MOVE_PHASE(state) != ANNEX_MOVE_NEXT)
 		return;
-	/* Acquire: pairs with the release in annex_gpu_finish_move(). One thread takes it. */
+	/* Acquire: pairs with the release of the thread that set NEXT. One thread takes it. */
 	if (!annex_local_cas(&m->state, &state, state - ANNEX_MOVE_NEXT + ANNEX_MOVE_TAKEN,
 			     ANNEX_ACQUIRE))
 		return;
-	dev = c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].dev + 1;
+	/* The write of the last device is not followed by another one. */
+	dev = (c->queues[state >> ANNEX_MOVE_QUEUE_SHIFT].dev + 1) % c->ndevs;
 	err = annex_gpu_reserve_or(c, dev, held, job);
 	if (!err) {
-		job->kind = ANNEX_JOB_OUT;
+		job->kind = state & ANNEX_MOVE_WRITE ? ANNEX_JOB_OUT : ANNEX_JOB_NEXT;
 		job->line = m->line;
 		job->slot = slot;
 		return;
@@ -365,6 +436,10 @@ static inline ANNEX_HD void annex_gpu_next_copy(struct annex_gpu_cache *c, uint3
 		/* Release: passes the record on. */
 		annex_local_store(&m->state, state, ANNEX_RELEASE);
 		annex_gpu_reap(c, job);
+		return;
+	}
+	if (!(state & ANNEX_MOVE_WRITE)) {
+		annex_gpu_read_failed(c, slot, c->devs[dev].first, err);
 		return;
 	}
 	annex_gpu_fail_on(c, err, m->line, dev);
@@ -438,7 +513,7 @@ static inline ANNEX_HD void annex_gpu_copy_job(const struct annex_gpu_cache *c, 
 			pieces[i].word[0] = pieces[i].word[1] = 0;
 		return;
 	}
-	if (c->direct)
+	if (c->direct || kind == ANNEX_JOB_NEXT)
 		return;
 	staging = c->queues[queue].staging + ((uint64_t)cid << c->line_shift);
 	staged = (struct annex_gpu_piece *)(void *)staging;
@@ -452,7 +527,9 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 					      const struct annex_gpu_job *job)
 {
 	uint32_t state = (uint32_t)job->queue << ANNEX_MOVE_QUEUE_SHIFT | ANNEX_MOVE_SENT;
+	bool write = job->kind == ANNEX_JOB_OUT;
 	struct annex_qp *qp;
+	int err;
 
 	if (job->kind == ANNEX_JOB_ZERO) {
 		annex_line_filled(c->dir, job->line);
@@ -467,14 +544,19 @@ static inline ANNEX_HD void annex_gpu_end_job(struct annex_gpu_cache *c,
 		if (c->direct)
 			annex_mmio_read32(qp->sq_doorbell.reg);
 		annex_gpu_finish_move(c, job->slot, state, 0);
-	} else if (annex_gpu_send(c, job, ANNEX_NVM_WRITE)) {
+	} else if (annex_gpu_send(c, job, write ? ANNEX_NVM_WRITE : ANNEX_NVM_READ)) {
+		annex_gpu_count(&c->stats.errors, 1);
+		err = annex_qp_down(qp) ? annex_qp_down(qp) : -EIO;
+		if (!write) {
+			annex_gpu_read_failed(c, job->slot, job->queue, err);
+			return;
+		}
 		/* Of a second replica's write it is not. Relaxed: the line's transition publishes
 		 * it. */
 		annex_local_store(&c->moves[job->slot].state, (uint32_t)ANNEX_MOVE_NONE,
 				  ANNEX_RELAXED);
 		annex_line_written(c->dir, job->line, false);
-		annex_gpu_move_failed(c, annex_qp_down(qp) ? annex_qp_down(qp) : -EIO, job->line,
-				      job->queue);
+		annex_gpu_fail_on(c, err, job->line, c->queues[job->queue].dev);
 	}
 }
 

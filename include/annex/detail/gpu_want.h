@@ -184,6 +184,8 @@ static inline ANNEX_HD int annex_gpu_begin_read(struct annex_gpu_cache *c, struc
 	}
 	job->line = w->line;
 	job->slot = w->slot;
+	/* Plain: the slot is the caller's, and annex_gpu_send() publishes its record. */
+	c->moves[w->slot].left = c->ndevs / c->stripes - 1;
 	if (!annex_line_claim(c->dir, c->owner, w->line, w->slot)) {
 		annex_slot_free(c->owner, w->slot);
 		annex_gpu_unreserve(c, job);

@@ -132,8 +132,8 @@ void gpu_rig_note(struct gpu_rig *r, int err, bool right)
 		annex_atomic_add(&r->wrong, 1, ANNEX_RELAXED);
 }
 
-void gpu_rig_fault(struct gpu_rig *r, enum annex_fault_kind kind, int opcode, uint64_t after,
-		   uint64_t count)
+void gpu_rig_fault_on(struct gpu_rig *r, uint32_t dev, enum annex_fault_kind kind, int opcode,
+		      uint64_t after, uint64_t count)
 {
 	struct annex_fault fault = {
 		.kind = kind,
@@ -147,7 +147,13 @@ void gpu_rig_fault(struct gpu_rig *r, enum annex_fault_kind kind, int opcode, ui
 							 : ANNEX_SC_UNRECOVERED_READ;
 	if (kind == ANNEX_FAULT_DELAY)
 		fault.delay_us = 2000;
-	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(annex_gpu_dev_at(r->ctx, r->devs - 1), &fault), 0);
+	CU_ASSERT_EQUAL_FATAL(annex_dev_inject(annex_gpu_dev_at(r->ctx, dev), &fault), 0);
+}
+
+void gpu_rig_fault(struct gpu_rig *r, enum annex_fault_kind kind, int opcode, uint64_t after,
+		   uint64_t count)
+{
+	gpu_rig_fault_on(r, r->devs - 1, kind, opcode, after, count);
 }
 
 struct annex_gpu_stats gpu_rig_stats(struct gpu_rig *r)

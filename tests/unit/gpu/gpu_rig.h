@@ -67,7 +67,12 @@ void gpu_rig_run(struct gpu_rig *r, unsigned int warps,
 /* gpu_rig_note() - From a kernel: an error that should not be, or one value that is wrong. */
 void gpu_rig_note(struct gpu_rig *r, int err, bool right);
 
-/* gpu_rig_fault() - Have the last device do something wrong, to commands with @opcode (-1: all). */
+/*
+ * gpu_rig_fault_on() - Inject a fault into a device, for commands with @opcode (-1: all).
+ * gpu_rig_fault() does that to the last device.
+ */
+void gpu_rig_fault_on(struct gpu_rig *r, uint32_t dev, enum annex_fault_kind kind, int opcode,
+		      uint64_t after, uint64_t count);
 void gpu_rig_fault(struct gpu_rig *r, enum annex_fault_kind kind, int opcode, uint64_t after,
 		   uint64_t count);
 
