@@ -170,12 +170,13 @@ static double comes_or_again(const struct bound *b, double ran, double bytes)
 {
 	double best = comes(b, ran, bytes);
 
-	for (unsigned int c = 0; b->again && c < PRICES; c++) {
-		double price = c ? exp2(CHEAPEST + (c - 1) / 2.0) : 0, low = 0, high = b->bytes[c];
-		double all = comes(b, ran + high * price, bytes - high);
+	for (unsigned int c = 0; c < PRICES && bytes > 0; c++) {
+		double price, all, low = 0, high = b->bytes[c];
 
-		if (!high || bytes <= 0)
+		if (!high)
 			continue;
+		price = c ? exp2(CHEAPEST + (c - 1) / 2.0) : 0;
+		all = comes(b, ran + high * price, bytes - high);
 		/* All of a class: the time still falls at its end. */
 		if (all <= best && seconds(fmax(bytes - high, 0), b->in, b->near, b->ssd_in) >=
 					   ran + high * price) {
