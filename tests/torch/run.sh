@@ -71,6 +71,9 @@ claim "a trace with kept gradients is a trace" "$annex" trace show kept.json
 one_line "no such example" "example" "$python" "$tools/annex_torch.py" --example cnn -o x.json
 one_line "no GPU for times" "gpu=" "$python" "$tools/annex_torch.py" --example mlp --device meta \
 	-o x.json
+cp "$tools/annex_torch.py" alone.py
+one_line "times of a GPU without the package" "package annex" "$python" alone.py --example mlp \
+	--device meta --gpu h100 -o x.json
 one_line "no such directory" "nowhere" "$python" "$tools/annex_torch.py" --example mlp \
 	-o nowhere/x.json
 one_line "no PyTorch" "PyTorch" "$python" -S "$tools/annex_torch.py" --example mlp -o x.json

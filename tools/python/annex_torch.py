@@ -130,7 +130,11 @@ class Roofline:
     """Times of operators on a GPU of annex trace gen, from Annex's library."""
 
     def __init__(self, gpu):
-        from annex.library import path_of_library
+        try:
+            from annex.library import path_of_library
+        except ImportError:
+            raise ValueError("annex_torch: the package annex has the times of GPUs, and is not "
+                             "there") from None
         self.dll = ctypes.CDLL(path_of_library())
         self.dll.annex_gpu_find.restype = ctypes.POINTER(Gpu)
         self.dll.annex_gpu_ns.restype = ctypes.c_double
