@@ -54,9 +54,9 @@ struct annex_sim_sample {
  * @iterations: number of iterations that were run.
  * @steady: all bytes are where they were an iteration before, and the iteration took as long. With
  *	reclaim, where iterations differ slightly: the means of the last four iterations and of the
- *	four before agree within half a percent, and @iteration and @ideal are such means. With
- *	ssd_bytes in struct annex_system also: every block of flash was erased, or there were 64
- *	iterations.
+ *	four before agree within half a percent, and @iteration and @ideal are such means. If the
+ *	iteration wrote to SSDs with ssd_bytes in struct annex_system, also: every block of flash
+ *	was erased, or there were 64 iterations.
  * @faults: page faults, of 4 KiB each, of all GPUs.
  * @in: bytes read from each tier, of all GPUs.
  * @out: bytes written to each tier, of all GPUs.
@@ -86,6 +86,7 @@ struct annex_sim_result {
  * @limit: limit of an iteration in seconds; a longer one ends the simulation with -ETIME, except
  *	the first iteration. In that one each tensor begins where the plan's steps would leave it if
  *	they took no time; with ANNEX_PLAN_RECLAIM, global tensors begin below the GPU. 0: no limit.
+ * @fresh: end at the first steady iteration, although blocks of flash were not yet erased.
  * @noise: relative noise of kernel times: each time is multiplied by a random factor within
  *	1 +- @noise, drawn for each iteration.
  * @seed: seed of @noise.
@@ -95,6 +96,7 @@ struct annex_sim_result {
 struct annex_sim_options {
 	uint32_t iterations;
 	double limit;
+	bool fresh;
 	double noise;
 	uint64_t seed;
 	struct annex_sim_sample *samples;

@@ -115,7 +115,7 @@ static int judge(struct search *s, struct annex_plan *plan, double limit, bool *
 {
 	const struct annex_system *sys = s->together > 1 ? s->sys : &s->alone;
 	struct annex_sim_job jobs[ANNEX_MAX_GPUS];
-	struct annex_sim_options opts = {.samples = s->samples, .limit = limit};
+	struct annex_sim_options opts = {.samples = s->samples, .limit = limit, .fresh = true};
 	struct annex_sim_sample *samples = s->samples;
 	struct annex_sim_result r;
 	int err;

@@ -274,7 +274,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	static const struct annex_sim_options defaults;
 	struct sim s = {.sys = sys, .opts = opts ? opts : &defaults, .n = n};
 	uint32_t most = s.opts->iterations ? s.opts->iterations : ENOUGH;
-	struct sim_history history = {.collects = sys->ssd_bytes != 0};
+	struct sim_history history = {0};
 	int err = annex_system_check(sys);
 
 	if (!err && (!n || n > sys->gpus))
@@ -292,13 +292,17 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 		return -ENOMEM;
 	err = setup_all(&s, jobs);
 	for (uint32_t i = 0; i < most && !err; i++) {
+		const uint64_t written = s.written;
+
 		err = iterate(&s);
 		if (err)
 			break;
 		collect(&s, result);
 		sim_remember(&history, &s, result);
+		history.collects = sys->ssd_bytes && !s.opts->fresh && s.written > written;
 		result->iterations = i + 1;
-		result->steady = sim_steady(&history, result) && (worn_in(&s) || i + 1 == ENOUGH);
+		result->steady = sim_steady(&history, result) &&
+				 (!history.collects || worn_in(&s) || i + 1 == ENOUGH);
 		sim_collected(&history, result);
 		if (result->steady && !s.opts->iterations)
 			break;

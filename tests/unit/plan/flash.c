@@ -315,6 +315,38 @@ static void a_plan_waits_for_it(void)
 	annex_trace_free(t);
 }
 
+/* Without writes to it, or if its blocks may stay new, flash needs no more iterations. */
+static void new_blocks_may_stay(void)
+{
+	static const struct {
+		const char *steps;
+		bool fresh;
+		uint32_t more;
+	} cases[] = {{"1 evict A 64 host; 2 prefetch A 64", false, 0},
+		     {"1 evict A 64 ssd; 2 prefetch A 64", true, 0},
+		     {"1 evict A 64 ssd; 2 prefetch A 64", false, 1}};
+	struct annex_trace *t = trace_from("A:64g B:4g", "10:A>A 100:B 10:A");
+	struct annex_system sys;
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct annex_sim_options opts = {.fresh = cases[i].fresh};
+		struct annex_sim_result endless, large;
+		struct annex_plan *p;
+		struct annex_sim_job job;
+
+		round_system(&sys);
+		p = plan_from(t, &sys, cases[i].steps);
+		job = (struct annex_sim_job){t, p};
+		CU_ASSERT_EQUAL_FATAL(annex_simulate(&job, 1, &sys, NULL, &endless), 0);
+		sys.ssd_bytes = 1ull << 40;
+		CU_ASSERT_EQUAL_FATAL(annex_simulate(&job, 1, &sys, &opts, &large), 0);
+		CU_ASSERT(large.steady);
+		CU_ASSERT_EQUAL(large.iterations > endless.iterations, cases[i].more);
+		annex_plan_free(p);
+	}
+	annex_trace_free(t);
+}
+
 static int simulate(const struct annex_sim_job *job, const struct annex_system *sys,
 		    struct annex_sim_result *r)
 {
@@ -363,4 +395,4 @@ static void any_plan_goes_on(void)
 
 UNIT_SUITE(flash, {"as a model of single pages", as_the_model},
 	   {"whole blocks die", whole_blocks_die}, {"a plan waits for it", a_plan_waits_for_it},
-	   {"any plan goes on", any_plan_goes_on})
+	   {"new blocks may stay", new_blocks_may_stay}, {"any plan goes on", any_plan_goes_on})
