@@ -316,7 +316,7 @@ static int setup(struct flash *f)
 {
 	const struct annex_vitality *v = f->v;
 	size_t n = (size_t)v->trace->n_tensors + 1;
-	uint64_t most = 0, apart = 0;
+	uint64_t apart = 0;
 	int err = scratch(v, &apart);
 
 	if (err)
@@ -328,18 +328,16 @@ static int setup(struct flash *f)
 
 		if (mine > f->largest)
 			f->largest = mine;
-		if (v->active[k] > most)
-			most = v->active[k];
 	}
-	if (v->global_bytes + most >= f->sys->gpu || apart >= f->sys->gpu)
+	if (v->global_bytes + f->largest > f->sys->gpu || apart > f->sys->gpu)
 		return annex_fail(
 			-ENOSPC,
 			"flashneuron: weights (%.2f GiB) and the largest kernel (%.2f GiB) "
 			"leave no room on the GPU",
-			(double)v->global_bytes / 0x1p30, (double)most / 0x1p30);
+			(double)v->global_bytes / 0x1p30, (double)f->largest / 0x1p30);
 	if (!f->sys->ssds)
 		return annex_fail(-ENOSPC, "flashneuron: there is no SSD");
-	f->room = f->sys->gpu - v->global_bytes - most;
+	f->room = f->sys->gpu - v->global_bytes - f->largest;
 	f->left = malloc(n * sizeof(*f->left));
 	f->at = calloc(n, sizeof(*f->at));
 	f->where = calloc(n, sizeof(*f->where));

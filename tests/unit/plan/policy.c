@@ -524,6 +524,26 @@ static void more_machine_is_not_slower(void)
 	}
 }
 
+/* Weights that a kernel uses are the same bytes as those that stay on the GPU. */
+static void flashneuron_counts_weights_once(void)
+{
+	struct annex_trace *t = trace_from("A:60g B:4", "10:A>B 10:AB");
+	struct annex_vitality *v;
+	struct annex_system sys;
+	struct annex_plan *plan = NULL;
+
+	round_system(&sys);
+	CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+	for (unsigned int less = 0; less < 2; less++) {
+		sys.gpu = 64 * MIB - less;
+		CU_ASSERT_EQUAL(policy("flashneuron")->make(v, &sys, &plan), less ? -ENOSPC : 0);
+		annex_plan_free(plan);
+		plan = NULL;
+	}
+	annex_vitality_destroy(v);
+	annex_trace_free(t);
+}
+
 UNIT_SUITE(policy, {"random small traces", random_small_traces},
 	   {"weights are copied early", weights_are_copied_early},
 	   {"stalls are expected", stalls_are_expected},
@@ -532,4 +552,5 @@ UNIT_SUITE(policy, {"random small traces", random_small_traces},
 	   {"synthetic training", synthetic_training}, {"degenerate traces", degenerate_traces},
 	   {"tensors that die late", tensors_that_die_late},
 	   {"kernels larger than the GPU", kernels_larger_than_the_gpu},
+	   {"flashneuron counts weights once", flashneuron_counts_weights_once},
 	   {"what G10's own simulator says", traces_of_g10})
