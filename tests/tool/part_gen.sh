@@ -27,6 +27,9 @@ claim "every option" "$annex" trace gen llama-7b --batch 1 --seq 512 --layers 2 
 claim "batches layer by layer, and a step of the host" "$annex" trace gen llama-8b \
 	--batch 1 --layers 2 --accumulate 3 --vertical --host-step 1e9 --gpu h100-nvl -o host.json
 holds "the last kernel is the host's" grep -q '"Adam_HostStep","ns":[0-9]*,"in":\[\]' host.json
+claim "a step's rate with a letter" "$annex" trace gen llama-8b \
+	--batch 1 --layers 2 --accumulate 3 --vertical --host-step 1G --gpu h100-nvl -o letter.json
+holds "G is 10^9" cmp host.json letter.json
 for policy in zero-offload zero-infinity; do
 	claim "$policy" "$annex" simulate host.json --policy $policy --gpu 80G --json
 	holds "$policy moves gradients to the host" grep -qE '"out_host_bytes": [1-9]' out
@@ -53,6 +56,8 @@ refused "layers without end" "layers" "$annex" trace gen gpt2 --layers 1T -o x.j
 refused "sequences of images" "no sequences" "$annex" trace gen resnet50 --seq 9 -o x.json
 refused "an image of text" "no images" "$annex" trace gen gpt2 --image 224 -o x.json
 refused "a step of no rate" "--host-step" "$annex" trace gen gpt2 --host-step 0 -o x.json
+refused "a step too fast" "--host-step 2000000T.*1e\+18" "$annex" trace gen gpt2 \
+	--host-step 2000000T -o x.json
 refused "too many kernels" "1000000" "$annex" trace gen synthetic --kernels 2M -o x.json
 refused "a seed of BERT" "no seed" "$annex" trace gen bert-base --seed 3 -o x.json
 refused "gen over a trace" "already exists.*--overwrite" "$annex" trace gen gpt2 -o bert.json

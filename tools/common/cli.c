@@ -157,6 +157,18 @@ static int set_double(const char *opt, const char *arg, double min, double max, 
 	return 0;
 }
 
+static int set_rate(const char *opt, const char *arg, double min, double max, double *value)
+{
+	double v;
+
+	if (!cli_scaled(arg, 1000, 1, &v) || !(v >= min && v <= max))
+		return err_set(-EINVAL,
+			       "%s %s: give a number from %g to %g (K, M, G, T may follow)", opt,
+			       arg, min, max);
+	*value = v;
+	return 0;
+}
+
 static int set(const struct cli_option *row, void *member, char *arg)
 {
 	const struct cli_value *v = &row->value;
@@ -176,6 +188,8 @@ static int set(const struct cli_option *row, void *member, char *arg)
 		return cli_u32(opt, arg, (uint32_t)v->min, (uint32_t)v->max, member);
 	case CLI_DOUBLE:
 		return set_double(opt, arg, v->least, v->most, member);
+	case CLI_RATE:
+		return set_rate(opt, arg, v->least, v->most, member);
 	case CLI_CHOICE:
 		return cli_choice(opt, arg, v->choices, member);
 	default:
@@ -320,6 +334,25 @@ bool cli_decimal(const char *text)
 	if (whole == 1 && *text == '0' && (text[1] == 'x' || text[1] == 'X'))
 		return false;
 	return whole || (*text == '.' && strspn(text + 1, "0123456789"));
+}
+
+bool cli_scaled(const char *text, double step, double unit, double *value)
+{
+	static const char suffixes[] = "KMGT";
+	const char *suffix;
+	char *end;
+
+	if (!cli_decimal(text))
+		return false;
+	*value = strtod(text, &end);
+	suffix = *end ? strchr(suffixes, *end) : NULL;
+	if (*end && (!suffix || end[1]))
+		return false;
+	for (const char *s = suffixes; suffix && s <= suffix; s++)
+		*value *= step;
+	if (!suffix)
+		*value *= unit;
+	return *value <= 0x1p62;
 }
 
 int cli_choice(const char *opt, const char *arg, const char *const *choices, int *value)

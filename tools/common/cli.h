@@ -64,6 +64,7 @@ struct cli_value {
 		CLI_SIZE,
 		CLI_U32,
 		CLI_DOUBLE,
+		CLI_RATE,
 		CLI_CHOICE,
 		CLI_CALL,
 		CLI_CALL_OR_NULL, /* the argument may be left out */
@@ -115,6 +116,8 @@ struct cli_none;
 	{.kind = CLI_U32, .at = CLI_AT(T, f, uint32_t, struct cli_none), .min = lo, .max = hi}
 #define OPT_DOUBLE(T, f, lo, hi) \
 	{.kind = CLI_DOUBLE, .at = CLI_AT(T, f, double, struct cli_none), .least = lo, .most = hi}
+#define OPT_RATE(T, f, lo, hi) \
+	{.kind = CLI_RATE, .at = CLI_AT(T, f, double, struct cli_none), .least = lo, .most = hi}
 #define OPT_CHOICE(T, f, list) \
 	{.kind = CLI_CHOICE, .at = CLI_AT(T, f, int, struct cli_none), .choices = list}
 #define OPT_CALL(fn) {.kind = CLI_CALL, .call = fn}
@@ -172,6 +175,9 @@ int cli_u32(const char *opt, const char *arg, uint32_t min, uint32_t max, uint32
  * blanks, hexadecimal ones and words too.
  */
 bool cli_decimal(const char *text);
+
+/* cli_scaled() - A decimal number and K, M, G or T, powers of @step; else times @unit. */
+bool cli_scaled(const char *text, double step, double unit, double *value);
 int cli_choice(const char *opt, const char *arg, const char *const *choices, int *value);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include "tools/common/cli.h"
 #include "tools/common/error.h"
@@ -40,26 +39,6 @@ static const struct field {
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* A decimal number and a suffix: powers of @step. */
-static bool parse_number(const char *text, double step, double unit, double *value)
-{
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	char *end;
-
-	if (!cli_decimal(text))
-		return false;
-	*value = strtod(text, &end);
-	suffix = *end ? strchr(suffixes, *end) : NULL;
-	if (*end && (!suffix || end[1]))
-		return false;
-	for (const char *s = suffixes; suffix && s <= suffix; s++)
-		*value *= step;
-	if (!suffix)
-		*value *= unit;
-	return *value <= 0x1p62;
-}
-
 static void store(struct annex_system *sys, size_t member, enum kind kind, double v)
 {
 	void *at = (char *)sys + member;
@@ -86,7 +65,7 @@ static int set(struct annex_system *sys, const struct field *f, const char *what
 	double giga_unit = f->kind == SIZE ? 0x1p30 : f->kind == RATE ? 1e9 : 1;
 	double v;
 
-	if (!parse_number(text, f->kind == SIZE ? 1024 : 1000, giga ? giga_unit : 1, &v) ||
+	if (!cli_scaled(text, f->kind == SIZE ? 1024 : 1000, giga ? giga_unit : 1, &v) ||
 	    (f->kind == COUNT && (v > ANNEX_MAX_GPUS || v != (uint32_t)v)))
 		return err_set(-EINVAL, "%s %s: give %s", what, text, wants[f->kind]);
 	/* The check of the whole machine takes 0 as "no limit" or "not there" for some. */

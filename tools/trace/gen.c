@@ -80,8 +80,9 @@ static const struct cli_option options[] = {
 	 "Batches whose gradients are added up in an iteration (1)"},
 	{"vertical", 0, NULL, 0, OPT_FLAG(struct gen_opts, spec.vertical),
 	 "With --accumulate: run all batches of a layer before the next layer"},
-	{"host-step", 0, "N", 0, OPT_DOUBLE(struct gen_opts, spec.host_step, 1, 1e18),
-	 "Parameters per second that the host's processor updates, in place of the GPU"},
+	{"host-step", 0, "RATE", 0, OPT_RATE(struct gen_opts, spec.host_step, 1, 1e18),
+	 "Parameters per second that the host's processor updates in place of the GPU, as 1G "
+	 "(10^9)"},
 	{"kernels", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.kernels, 1, UINT64_MAX),
 	 "synthetic: number of kernels, up to 1,000,000 (1000)"},
 	{"seed", 0, "N", 1, OPT_SIZE(struct gen_opts, spec.seed, 0, UINT64_MAX),
