@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Claims about the PyTorch exporter, on two small models: exporter.py DIRECTORY-OF-annex_torch."""
+import errno
 import os
 import sys
 import tempfile
@@ -7,7 +8,7 @@ import tempfile
 sys.path.insert(0, sys.argv[1])
 import torch  # noqa: E402
 import annex_torch  # noqa: E402
-from claims import claim, summary  # noqa: E402
+from claims import claim, refused, summary  # noqa: E402
 
 
 def pages(tensors):
@@ -146,6 +147,9 @@ def check_errors(path):
         except ValueError as error:
             claim(f"{words} is refused in one line", "\n" not in str(error))
         claim(f"{words} leaves no file", not os.path.exists(path))
+    nowhere = os.path.join(path, "x.json")
+    refused("a file in no folder", (FileNotFoundError, errno.ENOENT), f"'{nowhere}'",
+            lambda: annex_torch.record(lambda: torch.ones(2), out=nowhere, device="cpu"))
 
 
 def check_meta(path):

@@ -402,6 +402,8 @@ def save(path, head, tensors, kernels):
                 f.write("\n ]")
             f.write("}\n")
         os.replace(temporary, path)
+    except OSError as failure:
+        raise OSError(failure.errno, failure.strerror, path) from None
     finally:
         if os.path.exists(temporary):
             os.remove(temporary)
