@@ -88,6 +88,12 @@ broken "a kernel that is missing" "$k: line 10: kernel 1 should follow" $k '10s/
 broken "a kernel without a time" "$k: kernel 1 \(makeLoss\) has no time" $k 12d
 broken "a tensor of no list" "$k: line 5: neither" $k 5d
 broken "bytes of another kind" "$k: line 3: neither" $k '3s/.*/\xff\x00/'
+broken "a kernel with two times" "$k: line 4: kernel 0 has a time already" $k \
+	'3a Execution Time: 7'
+broken "a tensor that is larger than a trace" "$t: line 3: .* more than 1125899906842624 bytes" \
+	$t '3s/12288,/1125899906842624,/'
+broken "times that are longer than a trace" "$k: line 12: .* more than 9007199254740992 ns" \
+	$k '12s/12$/9999999999999999/;3s/237158/9999999999999999/'
 broken "no kernels" "$k: no kernels" $k d
 broken "a time of another kernel" "faults.txt: line 2: no time of kernel 1" faults.txt 2d
 broken "a time with another unit" "faults.txt: line 3: no time" faults.txt '3s/ms/s/'
@@ -96,7 +102,18 @@ broken "no time" "faults.txt: no time of kernel 0" faults.txt d
 broken "a time too many" "faults.txt: line 4: there are 3" faults.txt '3a 0003 1.0 ms'
 artifact
 refused "a folder without files" "No such file" "$g10" . -o bad.json
-refused "a file that cannot be made" "No such file" "$g10" net -o nowhere/bad.json
+refused "a file that cannot be made" "cannot write nowhere/bad.json: No such file" \
+	"$g10" net -o nowhere/bad.json
+refused "a full disk" "cannot write /dev/full: No space" "$g10" net -o /dev/full
+refused "a model's name that is not UTF-8" "^annex_g10: --model: .* not UTF-8" \
+	"$g10" net -o bad.json --model $'\xff'
+cp net/tensors.config before.config
+refused "over one of its inputs" "net/tensors.config already exists.*--overwrite" \
+	"$g10" net -o net/tensors.config
+holds "which stays" cmp net/tensors.config before.config
+claim "over a trace when told to" "$g10" net -o fast.json --overwrite
+holds "it is the new one" grep -q '"ns":197632,' fast.json
+claim "to standard output" sh -c "'$g10' net -o /dev/stdout | cmp - fast.json"
 
 # bad_usage WORDS PATTERN OPTION... - An option that the program does not take.
 bad_usage()

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import stat
 import sys
 
 TENSOR = re.compile(r"tensor(\d{1,9}) Is weight \(global\)\?: ([01]), "
@@ -22,10 +23,13 @@ TIME = re.compile(r"Execution Time: (\d{1,16})")
 ASIDE = re.compile(r"Parent (Layer|OP) ID:.*|\([-\d,]*\)|_+|")
 FAULT = re.compile(r"(\d{1,9}) (\d{1,9}(?:\.\d{1,9})?) ms")
 LISTS = {"Input Tensors:": "in", "Output Tensors:": "out"}
+# Of all tensors and of all kernels of a trace (docs/trace-format.md).
+MOST_BYTES = 1 << 50
+MOST_NS = 1 << 53
 
 
 class Refused(Exception):
-    """A file is not as the artifact writes it; the text says where."""
+    """A file is not as the artifact writes it, or cannot be written; the text says where."""
 
 
 def lines_of(path):
@@ -37,7 +41,7 @@ def lines_of(path):
 
 def read_tensors(path):
     """Each tensor's number in the trace, size and kind, by its number in the artifact."""
-    tensors = {}
+    tensors, total = {}, 0
     for place, line in lines_of(path):
         match = TENSOR.fullmatch(line)
         if not match:
@@ -47,6 +51,10 @@ def read_tensors(path):
             raise Refused(f"{place}: tensor{name} appears twice")
         if not size:
             raise Refused(f"{place}: tensor{name} has 0 bytes")
+        total += size
+        if total > MOST_BYTES:
+            raise Refused(f"{place}: with tensor{name} all tensors have more than {MOST_BYTES} "
+                          "bytes")
         tensors[name] = (len(tensors), size, bool(is_global))
     return tensors
 
@@ -63,7 +71,7 @@ def read_use(place, match, tensors):
 
 def read_kernels(path, tensors, ghz):
     """The kernels, as a trace has them."""
-    kernels, uses = [], None
+    kernels, uses, total = [], None, 0
     for place, line in lines_of(path):
         kernel, time, tensor = (p.fullmatch(line) for p in (KERNEL, TIME, TENSOR))
         if kernel:
@@ -72,7 +80,12 @@ def read_kernels(path, tensors, ghz):
             kernels.append({"name": kernel[2], "ns": None, "in": [], "out": []})
             uses = None
         elif time and kernels:
+            if kernels[-1]["ns"] is not None:
+                raise Refused(f"{place}: kernel {len(kernels) - 1} has a time already")
             kernels[-1]["ns"] = round(int(time[1]) / ghz)
+            total += kernels[-1]["ns"]
+            if total > MOST_NS:
+                raise Refused(f"{place}: all kernels take more than {MOST_NS} ns")
         elif line in LISTS and kernels:
             uses = kernels[-1][LISTS[line]]
         elif tensor and uses is not None:
@@ -113,6 +126,37 @@ def write(file, head, tensors, kernels):
                + ",\n  ".join(map(compact, kernels)) + "\n ]\n}\n")
 
 
+def is_stream(path):
+    """Whether it is a terminal, a pipe or the like, which is written to and not replaced."""
+    mode = os.stat(path).st_mode if os.path.exists(path) else 0
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def check_output(path, overwrite):
+    """As annex trace gen: a file is replaced only when the user says so."""
+    if os.path.lexists(path) and not is_stream(path):
+        if os.path.islink(path) or not os.path.isfile(path):
+            raise Refused(f"{path} already exists, and is not a regular file: choose another name")
+        if not overwrite:
+            raise Refused(f"{path} already exists: remove it, choose another name, or give "
+                          "--overwrite")
+
+
+def save(path, *trace):
+    """A file appears when it is complete."""
+    name = path if is_stream(path) else f"{path}.{os.getpid()}"
+    try:
+        with open(name, "w", encoding="ascii") as file:
+            write(file, *trace)
+        if name != path:
+            os.replace(name, path)
+    except OSError as failure:
+        raise Refused(f"cannot write {path}: {failure.strerror}") from None
+    finally:
+        if name != path and os.path.exists(name):
+            os.remove(name)
+
+
 def clock(text):
     """A clock in GHz."""
     value = float(text)
@@ -133,6 +177,7 @@ def main():
     parser = argparse.ArgumentParser(prog="annex_g10", description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("folder", help="with tensors.config and kernels.config")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the trace")
+    parser.add_argument("--overwrite", action="store_true", help="replace a file of that name")
     parser.add_argument("--faults", metavar="FILE",
                         help="cudnnBATCHPF.txt: the times of kernels with page faults")
     parser.add_argument("--ghz", type=clock, default=1.2,
@@ -140,13 +185,15 @@ def main():
     parser.add_argument("--model", help="name of the model, for people")
     parser.add_argument("--batch", type=batch, metavar="N", help="samples in a batch")
     args = parser.parse_args()
+    if any("\ud800" <= c <= "\udfff" for c in args.model or ""):  # os.fsdecode() of other bytes
+        raise Refused("--model: the name is not UTF-8")
+    check_output(args.output, args.overwrite)
     head = {key: value for key, value in (("model", args.model), ("batch", args.batch)) if value}
     tensors = read_tensors(os.path.join(args.folder, "tensors.config"))
     kernels = read_kernels(os.path.join(args.folder, "kernels.config"), tensors, args.ghz)
     if args.faults:
         add_faults(args.faults, kernels)
-    with open(args.output, "w", encoding="utf-8") as file:
-        write(file, head, tensors, kernels)
+    save(args.output, head, tensors, kernels)
 
 
 if __name__ == "__main__":
