@@ -40,6 +40,30 @@ claim "plan over a plan when told to" "$annex" plan chain.json "${machine[@]}" -
 claim "bound" "$annex" plan chain.json "${machine[@]}" --bound --json
 below "it is below the plan's time" "$(number bound_s)" "$predicted"
 
+# two_kernels NAME - A trace of two kernels; the second one needs 2 MiB.
+two_kernels()
+{
+	cat <<-END
+		{"format": "annex-trace/1",
+		 "tensors": [{"id": 0, "bytes": 1, "global": true}, {"id": 1, "bytes": 2097152,
+			"global": true}],
+		 "kernels": [{"name": "a", "ns": 1, "in": [0], "out": []},
+			{$1"ns": 1, "in": [1], "out": []}]}
+	END
+}
+two_kernels "" >nameless.json
+refused "a kernel that does not fit" "kernel 1 uses 2097152 bytes at once" \
+	"$annex" plan nameless.json --gpu 1M
+for pad in "" a; do
+	two_kernels "\"name\": \"$pad$(printf 'é%.0s' {1..100})\", " >long.json
+	refused "one with a long name" "kernel 1 \($pad(é)+\) uses" \
+		"$annex" plan long.json --gpu 1M
+	holds "which is cut between characters" iconv -f utf-8 -t utf-8 err
+	claim "plan it" "$annex" plan long.json --gpu 2M -o long.plan --overwrite
+	claim "show it" "$annex" plan show long.plan --trace long.json
+	holds "here too" iconv -f utf-8 -t utf-8 out
+done
+
 # A plan that was taken over is told to be.
 claim "the trace of a model" "$annex" trace gen llama-1b --batch 1 -o llama.json
 small=(--gpu 20G --host 0 --ssd-read 1.6G --ssd-write 1.6G)

@@ -144,7 +144,7 @@ static void print_step(size_t i, const struct annex_plan_step *s, const struct a
 	if (s->keep)
 		printf(", keeps the copy");
 	if (t && s->kernel < t->n_kernels && t->kernels[s->kernel].name)
-		printf("  before %s", view_clean(t->kernels[s->kernel].name, name, sizeof(name)));
+		printf("  before %s", work_clean(t->kernels[s->kernel].name, name, sizeof(name)));
 	putchar('\n');
 }
 

@@ -80,16 +80,6 @@ void view_close(struct view *v)
 	work_close(&v->work);
 }
 
-const char *view_clean(const char *text, char *buf, size_t room)
-{
-	size_t i = 0;
-
-	for (; text && text[i] && i + 1 < room; i++)
-		buf[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
-	buf[i] = '\0';
-	return buf;
-}
-
 static struct journey journey_of(const struct annex_plan *plan, uint32_t tensor)
 {
 	const struct annex_plan_step *earliest = NULL;
@@ -271,7 +261,7 @@ static void print_tensors(const struct view *v)
 		       out_size((double)j.out, size[1]), out_size((double)j.in, size[2]));
 		print_time(j.leaves);
 		print_time(j.returns);
-		printf("  %s%s\n", view_clean(first_user(t, ids[i]), name, sizeof(name)),
+		printf("  %s%s\n", work_clean(first_user(t, ids[i]), name, sizeof(name)),
 		       t->tensors[ids[i]].global ? ", global" : "");
 	}
 }
@@ -295,6 +285,6 @@ void view_print(const struct view *v)
 		       p->first, out_size((double)p->gpu, size[0]),
 		       out_size((double)p->in, size[1]), out_size((double)p->out, size[2]),
 		       (double)p->stalled * 1e-9,
-		       view_clean(v->work.traces[0]->kernels[p->first].name, name, sizeof(name)));
+		       work_clean(v->work.traces[0]->kernels[p->first].name, name, sizeof(name)));
 	}
 }

@@ -34,10 +34,4 @@ void view_close(struct view *v);
 void view_report(const struct view *v, struct out *out);
 void view_print(const struct view *v);
 
-/*
- * view_clean() - @text in printable characters, up to @room: names from hostile files must not
- * control the terminal.
- */
-const char *view_clean(const char *text, char *buf, size_t room);
-
 #endif

@@ -39,18 +39,33 @@ void work_close(struct work *w)
 	memset(w, 0, sizeof(*w));
 }
 
+const char *work_clean(const char *text, char *buf, size_t room)
+{
+	size_t n = text ? strnlen(text, room - 1) : 0;
+
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	for (size_t i = 0; i < n; i++)
+		buf[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	buf[n] = '\0';
+	return buf;
+}
+
 static int check_kernels(const struct work *w, unsigned int i, uint64_t gpu)
 {
 	const struct annex_trace *t = w->traces[i];
 	const uint64_t *active = w->vitality[i]->active;
+	char name[65];
 
-	for (uint32_t k = 0; k < t->n_kernels; k++)
-		if (active[k] > gpu)
-			return err_set(-ENOSPC,
-				       "%s: kernel %u (%.60s) uses %llu bytes at once, and the GPU "
-				       "has %llu",
-				       w->paths[i], k, t->kernels[k].name ? t->kernels[k].name : "",
-				       (ull)active[k], (ull)gpu);
+	for (uint32_t k = 0; k < t->n_kernels; k++) {
+		if (active[k] <= gpu)
+			continue;
+		work_clean(t->kernels[k].name, name, sizeof(name));
+		return err_set(-ENOSPC,
+			       "%s: kernel %u%s%s%s uses %llu bytes at once, and the GPU has %llu",
+			       w->paths[i], k, *name ? " (" : "", name, *name ? ")" : "",
+			       (ull)active[k], (ull)gpu);
+	}
 	return 0;
 }
 

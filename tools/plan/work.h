@@ -29,6 +29,12 @@ int work_open(struct work *w, char *const *paths, unsigned int n);
 void work_close(struct work *w);
 
 /*
+ * work_clean() - The first whole characters of @text, NULL or UTF-8, that fit in @room bytes, in
+ * printable characters: names from hostile files must not control the terminal.
+ */
+const char *work_clean(const char *text, char *buf, size_t room);
+
+/*
  * work_check() - Whether such a machine can exist and run these traces. The line names a kernel
  * whose own tensors exceed the GPU.
  */
