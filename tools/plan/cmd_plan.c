@@ -229,7 +229,8 @@ static const struct cli_option options[] = {
 	{"bound", 0, NULL, 1, OPT_FLAG(struct plan_opts, bound),
 	 "Make no plan: only report a lower bound of the iteration time"},
 	{"recompute", 0, NULL, 1, OPT_FLAG(struct plan_opts, recompute),
-	 "Let kernels run again instead of moving or keeping their results, where that is faster"},
+	 "Let kernels run again instead of moving or keeping their results, where that is faster; "
+	 "makes and simulates up to 15 plans, which takes that many times as long"},
 	{"new-trace", 0, "FILE", 3, OPT_TEXT(struct plan_opts, new_trace),
 	 "With --recompute: write the iteration with its repeated kernels here, for which the plan "
 	 "is"},

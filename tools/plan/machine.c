@@ -153,7 +153,8 @@ const struct cli_option machine_options[] = {
 	{"ssd-read-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a read (12)"},
 	{"ssd-write-latency", 0, "US", 2, OPT_CALL(parse), "Latency of a write (16)"},
 	{"ssd-size", 0, "SIZE", 2, OPT_CALL(parse),
-	 "Flash of each SSD for tensors (as much as they need, without garbage collection)"},
+	 "Flash of each SSD for tensors (as much as they need, without garbage collection); "
+	 "policies place tensors as if it were unlimited, and only simulations count it"},
 	{"ssd-spare", 0, "SIZE", 2, OPT_CALL(parse),
 	 "Spare flash of each SSD (three blocks of 16M)"},
 	{"alloc", 0, "RATE", 2, OPT_CALL(parse),
