@@ -37,11 +37,12 @@ struct annex_recomputed {
  * @policy: the policy that makes the plan.
  * @v: vitality of the trace.
  * @sys: the machine.
- * @result: the result.
+ * @result: the result; after an error, its @trace and @plan are NULL.
  *
  * Tensors are tried by the time of their kernels for each byte, in groups of growing size, none
  * first. The plan of each group is simulated with every GPU doing the same, and the fastest is
- * returned. So it is never slower than the plan without repeated kernels.
+ * returned. So it is never slower than the plan without repeated kernels. A group with which the
+ * iteration would be beyond the limits of a trace (ANNEX_TRACE_MAX_*) is left out.
  *
  * Return: 0; -ENOSPC (no plan can run); -ENOMEM; else as annex_plan_make().
  */

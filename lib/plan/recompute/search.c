@@ -37,7 +37,10 @@ static uint64_t bytes_of(const struct search *s, uint32_t n)
 	return sum;
 }
 
-/* A plan in which the first @n tensors are computed again. -ENOSPC: it cannot run, or is slower. */
+/*
+ * A plan in which the first @n tensors are computed again. -ENOSPC: it cannot run, or is slower, or
+ * the iteration is beyond the limits of a trace.
+ */
 static int measure(const struct search *s, uint32_t n, struct annex_recomputed *r)
 {
 	struct annex_vitality *v = NULL;
@@ -56,7 +59,7 @@ static int measure(const struct search *s, uint32_t n, struct annex_recomputed *
 	if (!err)
 		err = annex_simulate(jobs, s->sys->gpus, s->sys, &opts, &result);
 	if (err)
-		return err == -EDEADLK || err == -ETIME ? -ENOSPC : err;
+		return err == -EDEADLK || err == -ETIME || err == -E2BIG ? -ENOSPC : err;
 	r->seconds = result.iteration;
 	r->kernels = n;
 	r->bytes = bytes_of(s, n);

@@ -231,6 +231,27 @@ static void a_cheap_kernel_runs_again(void)
 	annex_trace_free(t);
 }
 
+/* Where an iteration with a repeated kernel is longer than traces can be, none is repeated. */
+static void an_iteration_stays_within_limits(void)
+{
+	struct annex_trace *t = trace_from("A:102400 B:102400g C:102400g D:10g",
+					   "5000000000:D>A 10:D>B 10:D>C 10:B 10:C 10:A");
+	struct annex_recomputed r;
+	struct annex_vitality *v;
+	struct annex_system sys;
+
+	round_system(&sys);
+	sys.gpu <<= 10;
+	sys.pcie = 1e6;
+	CU_ASSERT_EQUAL_FATAL(annex_vitality_create(t, &v), 0);
+	CU_ASSERT_EQUAL(annex_recompute(annex_policy_find("annex"), v, &sys, &r), 0);
+	CU_ASSERT(r.plan && r.kernels == 0);
+	annex_plan_free(r.plan);
+	annex_trace_free(r.trace);
+	annex_vitality_destroy(v);
+	annex_trace_free(t);
+}
+
 /* A long name is cut between two characters. */
 static void new_names_are_utf8(void)
 {
@@ -255,4 +276,5 @@ static void new_names_are_utf8(void)
 UNIT_SUITE(recompute, {"kernels read the same", kernels_read_the_same},
 	   {"never slower nor below the bound", never_slower_nor_below_the_bound},
 	   {"a cheap kernel runs again", a_cheap_kernel_runs_again},
+	   {"an iteration stays within limits", an_iteration_stays_within_limits},
 	   {"new names are UTF-8", new_names_are_utf8})
