@@ -43,7 +43,7 @@ enum annex_tier {
  * struct annex_system - Sizes in bytes, rates in bytes a second, times in nanoseconds.
  * @gpu: memory of each GPU.
  * @host: host memory, shared by all GPUs; 0: none.
- * @cxl: CXL memory, shared by all GPUs; 0: none. SSDs are unlimited.
+ * @cxl: CXL memory, shared by all GPUs; 0: none.
  * @pcie: rate of each GPU's link, in each direction; all transfers pass it.
  * @host_link: rate of host memory, in each direction, for all GPUs together; 0: limited only by the
  *	links of the GPUs.

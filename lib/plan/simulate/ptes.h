@@ -79,7 +79,10 @@ static inline uint32_t ptes_lists(const struct annex_system *sys)
 int ptes_init(struct ptes *t, uint32_t tensors, const struct annex_system *sys);
 void ptes_free(struct ptes *t);
 
-/* ptes_add() - A tensor, with no bytes so far, is in one place. Return: 0 or -ENOMEM. */
+/*
+ * ptes_add() - Put the @bytes of a tensor into @to, one of its lists. The table must not have bytes
+ * of this tensor yet. Return: 0 or -ENOMEM.
+ */
 int ptes_add(struct ptes *t, struct pte_list *to, uint64_t bytes);
 
 /*
@@ -89,7 +92,10 @@ int ptes_add(struct ptes *t, struct pte_list *to, uint64_t bytes);
  */
 int ptes_move(struct ptes *t, struct pte_list *from, struct pte_list *to, uint64_t bytes);
 
-/* ptes_drop() - The first bytes of a place are no more. */
+/*
+ * ptes_drop() - Remove the first @bytes of a list from the table, and free their flash. Return: 0
+ * or -ENOMEM.
+ */
 int ptes_drop(struct ptes *t, struct pte_list *from, uint64_t bytes);
 
 /* ptes_flash_bytes() - Bytes of the flash of all SSDs, spare ones too; 0: unlimited. */

@@ -123,7 +123,7 @@ struct sim {
 	unsigned int n;
 	unsigned int tiers; /* in use: up to ANNEX_TIER_SSD + ssds */
 	double now;
-	uint64_t room[ANNEX_TIERS];       /* free bytes of host and CXL memory */
+	uint64_t room[ANNEX_TIERS];       /* free bytes of host memory, CXL memory and SSDs */
 	uint64_t least_room[ANNEX_TIERS]; /* in this iteration */
 	struct ptes ptes;
 	double busy[ANNEX_TIERS]; /* until when an SSD collects garbage, and writes nothing else */
