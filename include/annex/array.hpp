@@ -10,13 +10,20 @@
  *	for (std::uint64_t i = 0; i < ranks.size(); i++)
  *		sum += rank[i];
  *
- * A failed call throws annex::error. Elements are as in annex/array.h: any size at any offset.
+ * This header needs C++17. A failed call throws annex::error. Elements are as in annex/array.h: any
+ * size at any offset.
  */
 #ifndef ANNEX_ARRAY_HPP
 #define ANNEX_ARRAY_HPP
 
+#if __cplusplus < 201703L
+#error annex/array.hpp needs C++17 or later, as by -std=c++17
+#endif
+
 #include <algorithm>
+#include <climits>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -31,9 +38,21 @@ namespace annex
 class error : public std::system_error
 {
       public:
-	explicit error(int err)
-	    : std::system_error(-err, std::generic_category(), annex_last_error())
+	explicit error(int err) : std::system_error(-err, std::generic_category(), text(-err))
 	{
+	}
+
+      private:
+	/* Without the reason at its end, which std::system_error adds. */
+	static std::string text(int err)
+	{
+		const std::string reason = ": " + std::generic_category().message(err);
+		std::string words = annex_last_error();
+
+		if (words.size() >= reason.size() &&
+		    !words.compare(words.size() - reason.size(), reason.size(), reason))
+			words.resize(words.size() - reason.size());
+		return words;
 	}
 };
 
@@ -160,10 +179,12 @@ template <typename T> class array
 	{
 		return a.count;
 	}
-	const element operator[](std::uint64_t i) const
+	const element operator[](std::uint64_t i) const &
 	{
 		return element(*this, i);
 	}
+	/* An element refers to its array, so a temporary array gives none. */
+	const element operator[](std::uint64_t i) const && = delete;
 	T get(std::uint64_t i) const
 	{
 		T value;
@@ -189,17 +210,18 @@ template <typename T> class array
 			must(annex_array_add_u64(&a, i, delta, &old));
 		return old;
 	}
-	/** gather() - out[k] = array[idx[k]]; all misses are read at once. */
+	/**
+	 * gather() - out[k] = array[idx[k]]; all misses are read at once. With more than UINT_MAX
+	 * indices, it and scatter() throw std::length_error.
+	 */
 	void gather(const std::vector<std::uint64_t> &idx, T *out) const
 	{
-		must(annex_array_gather(&a, idx.data(), static_cast<unsigned int>(idx.size()),
-					out));
+		must(annex_array_gather(&a, idx.data(), count(idx), out));
 	}
 	/** scatter() - array[idx[k]] = values[k]. */
 	void scatter(const std::vector<std::uint64_t> &idx, const T *values) const
 	{
-		must(annex_array_scatter(&a, idx.data(), static_cast<unsigned int>(idx.size()),
-					 values));
+		must(annex_array_scatter(&a, idx.data(), count(idx), values));
 	}
 	/** prefetch() - Start reading @n elements from @i on. */
 	void prefetch(std::uint64_t i, std::uint64_t n) const
@@ -214,6 +236,12 @@ template <typename T> class array
 	}
 
       private:
+	static unsigned int count(const std::vector<std::uint64_t> &idx)
+	{
+		if (idx.size() > UINT_MAX)
+			throw std::length_error("annex::array: more than UINT_MAX indices");
+		return static_cast<unsigned int>(idx.size());
+	}
 	annex_array a;
 };
 

@@ -59,6 +59,33 @@ template <typename T, typename Make> static void compare(annex::cache &cache, Ma
 	cache.flush();
 }
 
+/* Whether elements of such an array can be named. */
+template <typename A, typename = void> struct indexes : std::false_type {
+};
+template <typename A>
+struct indexes<A, std::void_t<decltype(std::declval<A>()[0])>> : std::true_type {
+};
+static_assert(indexes<const annex::array<int> &>::value && !indexes<annex::array<int>>::value,
+	      "an element must not outlive its array");
+
+/* The reason is in the words once. */
+static std::string words_of(int err)
+{
+	try {
+		annex::must(err);
+	} catch (const annex::error &failure) {
+		return failure.what();
+	}
+	return "";
+}
+
+static std::string not_there()
+{
+	annex_dev *dev;
+
+	return words_of(annex_dev_open("file:/nowhere/file", nullptr, &dev));
+}
+
 static int refused(std::uint64_t count)
 {
 	annex::cache cache({"mem:1M"}, 64 << 10);
@@ -114,6 +141,8 @@ try {
 	sums[3] += 2;
 	claim(sums.add(3, 1) == 42 && sums[3] == 43 && sums.size() == 4 << 17, "additions");
 	claim(refused(10) == ERANGE && refused(1 << 18) == ERANGE, "errors");
+	const std::string words = not_there(), reason = "No such file or directory";
+	claim(words.find(reason) + reason.size() == words.size(), "the words of an error");
 	on_gpu();
 	annex::must(annex_dev_open("mem:1M", nullptr, &dev));
 	claim(annex_dev_qp(dev) && annex_now(), "C names");

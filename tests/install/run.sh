@@ -63,6 +63,20 @@ headers_cxx()
 	done
 }
 
+# Older standards than a header needs: each compiler's first error says so.
+older_cxx()
+{
+	local compiler
+	for compiler in g++ clang++; do
+		command -v $compiler >/dev/null || continue
+		# shellcheck disable=SC2046
+		! echo '#include <annex/array.hpp>' | $compiler -x c++ -std=c++14 \
+			$(flags --cflags) -fsyntax-only - 2>"$root/err" &&
+			[ "$(grep -c 'error:' "$root/err")" = 1 ] &&
+			grep 'error:.*annex/array.hpp needs C++17' "$root/err" || return
+	done
+}
+
 build_cxx()
 {
 	local example
@@ -377,6 +391,7 @@ claim "it runs" prints_sum env LD_LIBRARY_PATH="$lib" "$root/shared"
 claim "a program links with the static library" build_static
 claim "it runs" prints_sum "$root/static"
 claim "the headers and examples are C++ too" headers_cxx
+claim "an older standard than array.hpp needs is one error" older_cxx
 claim "the examples in C++, and a program, build" build_cxx
 claim "arrays in C++ have each element that was written" prints right program_cxx
 claim "vectoradd.cc adds" prints 30000 vectoradd mem:1M 10001
