@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Claims about the PyTorch exporter, on two small models: exporter.py DIRECTORY-OF-annex_torch."""
 import errno
+import json
 import os
+import stat
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, sys.argv[1])
 import torch  # noqa: E402
@@ -152,6 +155,27 @@ def check_errors(path):
             lambda: annex_torch.record(lambda: torch.ones(2), out=nowhere, device="cpu"))
 
 
+def check_streams(path):
+    """Pipes are written to, and links are followed."""
+    def record(out):
+        annex_torch.record(lambda: torch.ones(2) + 1, out=out, device="cpu")
+
+    read, pipe, link = [], path + ".pipe", path + ".link"
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(open(pipe, encoding="ascii").read()),
+                              daemon=True)
+    reader.start()
+    record(pipe)
+    reader.join(60)
+    claim("a pipe gets the trace", read and json.loads(read[0])["kernels"])
+    claim("a pipe stays a pipe", stat.S_ISFIFO(os.lstat(pipe).st_mode))
+    os.symlink(path, link)
+    record(link)
+    claim("a link stays a link", os.path.islink(link) and os.path.isfile(path))
+    for name in (pipe, link, path):
+        os.unlink(name)
+
+
 def check_meta(path):
     """A small model as it is on the CPU, and products of gigabytes without memory."""
     model, x, target = transformer()
@@ -181,6 +205,7 @@ def main():
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as scratch:
         check_errors(os.path.join(scratch, "none.json"))
+        check_streams(os.path.join(scratch, "stream.json"))
         check_details(os.path.join(scratch, "details.json"))
         check_meta(os.path.join(scratch, "meta.json"))
     for what, make in (("mlp", mlp), ("transformer", transformer)):

@@ -391,8 +391,11 @@ def trace_of(recorder, times):
 
 
 def save(path, head, tensors, kernels):
-    """One tensor and one kernel a line; the file appears when it is complete."""
-    temporary = f"{path}.{os.getpid()}"
+    """One tensor and one kernel a line; a regular file appears when it is complete. Pipes and
+    devices are not replaced, and links are followed."""
+    to = temporary = os.path.realpath(path)
+    if os.path.isfile(to) or not os.path.exists(to):
+        temporary += f".{os.getpid()}"
     try:
         with open(temporary, "w", encoding="ascii") as f:
             f.write(json.dumps(head)[:-1])
@@ -401,11 +404,12 @@ def save(path, head, tensors, kernels):
                 f.write(",\n  ".join(json.dumps(row, separators=(",", ":")) for row in rows))
                 f.write("\n ]")
             f.write("}\n")
-        os.replace(temporary, path)
+        if temporary != to:
+            os.replace(temporary, to)
     except OSError as failure:
         raise OSError(failure.errno, failure.strerror, path) from None
     finally:
-        if os.path.exists(temporary):
+        if temporary != to and os.path.exists(temporary):
             os.remove(temporary)
 
 
