@@ -115,8 +115,9 @@ PLAN_SRC := $(filter tests/bench/plan%,$(BENCH_SRC)) tests/bench/figure.c tests/
 NDP_BENCH_SRC := $(filter tests/models/bench/ndp%,$(BENCH_SRC)) tests/bench/figure.c
 MIGRATE_SRC := $(filter tests/bench/migrate%,$(BENCH_SRC)) tests/bench/figure.c tests/bench/spawn.c
 FS_SRC := $(filter tests/models/bench/fs%,$(BENCH_SRC)) tests/bench/figure.c
+WARPS_SRC := tests/models/bench/warps.c tests/bench/figure.c
 STORAGE_SRC := $(filter-out $(addprefix tests/,models/% bench/plan% bench/migrate%),$(BENCH_SRC))
-BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs)
+BENCH_BIN := $(addprefix $(OUT)/bench/,storage plan ndp migrate fs warps)
 # Measured beside annex fs mount, where there is libfuse.
 PASS_BIN := $(if $(FUSE),$(OUT)/fs/passthrough)
 HEADERS := $(sort $(wildcard $(addprefix include/annex/,*.h *.hpp detail/*.h models/*.h)))
@@ -298,6 +299,7 @@ $(OUT)/bench/plan: $(PLAN_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/ndp: $(NDP_BENCH_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/migrate: $(MIGRATE_SRC:%.c=$(OUT)/%.o)
 $(OUT)/bench/fs: $(FS_SRC:%.c=$(OUT)/%.o)
+$(OUT)/bench/warps: $(WARPS_SRC:%.c=$(OUT)/%.o)
 $(PASS_BIN): $(OUT)/tests/models/fs/passthrough.o
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)

@@ -70,7 +70,7 @@ figures-cxl:
 # BaM's figures, beside ours.
 figures-bam:
 	@tests/deps.sh check
-	@+$(MAKE) --no-print-directory all
+	@+$(MAKE) --no-print-directory all bench-build
 	$(Q)NVCC='$(NVCC)' tests/bench/bam_figures.py $(OUT)
 # Both designs of the file system in virtual time; blocks of one beside the kernel's ext4; a mount
 # in real time, beside a directory that FUSE passes through.

@@ -15,9 +15,11 @@ import mmap
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
+import typing
 
 from figures import SMOKE, place, sized
 
@@ -32,13 +34,43 @@ QUESTIONS = ["total", "surcharge", "fee", "tolls", "tax"]
 SHARE = 511e3 / 1.7e9  # of trips of at least 30 miles
 VECTOR = sized("512M", "1M")
 TILES = 5
+WARP = 32
+MANY = sized(1 << 21, 1 << 13)  # threads, or lines, of kernels with as many as matter
+DRIVE = sized("64M", "16M")
+LARGE = sized(22, 9)  # scale of figure 9's graph
 QUEUES = [128, 40, 8, 1]
 KERNELS = [("bfs", "BFS"), ("sweep", "CC and PageRank"), ("vadd", "vectorAdd"),
            ("scan", "taxi questions"), ("gather", "random reads"), ("sum", "a sum of lines")]
 
-# Table 2: reads of 512 bytes, reads of 4 KiB, writes of 512 bytes a second, of one drive; the
-# middle of a range.
-OPTANE, PM1735, CONSUMER = (5.1e6, 1.5e6, 1e6), (1.1e6, 1.6e6, 351e3), (750e3, 750e3, 172e3)
+
+class Drive(typing.NamedTuple):
+    """A drive of Table 2: reads and writes a second by their bytes, the middle of a range, and its
+    latency; and the time in which its medium reads, from the table of lib/models/ssd/media.c."""
+
+    name: str
+    reads: dict
+    writes: dict
+    latency_ns: int
+    cells_ns: int
+    bus: int = 2 * 10**9
+
+    def uri(self, folder, line):
+        """A CXL-SSD with these rates, and the rest of its latency. The rate gives the number of
+        dies, and then the exact time of the medium."""
+        pass_ns = line * 1e9 / self.bus
+        dies = max(round(self.reads[line] * (self.cells_ns + pass_ns) / 1e9), 1)
+        read_ns = dies * 1e9 / self.reads[line] - pass_ns
+        path = os.path.abspath(f"{folder}/{self.name}-{line}.media")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"read_ns={read_ns:.0f}\nerase_ns=0\nsuspend_ns=0\nrate={self.bus}\n"
+                       f"program_ns={dies * 1e9 / self.writes[line] - pass_ns:.0f}\n")
+        return (f"cxlssd:?size={DRIVE}&page={line}&channels={dies}&media={path}&queue=65536",
+                max(round(self.latency_ns - read_ns - pass_ns), 0))
+
+
+OPTANE = Drive("P5800X", {512: 5.1e6, 4096: 1.5e6}, {512: 1e6, 4096: 1.5e6}, 10000, 5000)
+PM1735 = Drive("PM1735", {512: 1.1e6, 4096: 1.6e6}, {512: 351e3, 4096: 351e3}, 25000, 3000)
+CONSUMER = Drive("980pro", {512: 750e3, 4096: 750e3}, {512: 172e3, 4096: 172e3}, 100000, 45000)
 
 # Figures of tests/gpu/run.sh by their keys: our row, the paper's value, and the unit in theirs.
 ON_GPU = {
@@ -56,11 +88,13 @@ Annex has run on a GPU: `tests/gpu/run.sh` measures where there is one.
 - **measured**: by the tool on this machine's processor and disk; commands run in turns, and the
   fastest of {rounds} runs counts. Times depend on the machine, and bytes do not.
 - **compiled**: by nvcc's assembler for sm_80, the paper's A100; nothing runs.
-- **modelled**: a kernel takes the longest of three times, and its start: the drives' time at the
-  rates of the paper's Table 2, the link's time, and for a chain of reads their latency. Three
-  values of the model are fitted, all on the text about figure 4: the link moves 22.9 / 0.9 GB/s; a
-  command costs it {overhead:.0f} bytes beside its data, which gives 45.8 M/s; and the start takes
-  {start:.2f} ms, with which 32 Ki threads reach 90 % of one drive's rate ("16K-64K", "near peak").
+- **modelled**: by events in virtual time (`tests/models/bench/warps.c`). An A100 has as many
+  resident warps as the registers of figure 13 allow, and issues {instructions:,} instructions for a
+  command. Its link carries doorbells, queue entries and data, with the headers of PCIe packets.
+  Each drive is a `cxlssd` with the rates of Table 2, and its latency of O(10), O(25) or O(100) us,
+  taken as 10, 25 and 100 us. Two values are fitted, on the text about figure 4: the link moves
+  22.9 / 0.9 GB/s of data, and the start of a kernel takes {start:.2f} ms, with which 32 Ki threads
+  reach 90 % of one drive's rate ("16K-64K", "near peak").
 - **GPU**: by `tests/gpu/run.sh`, from `build/gpu/results.json`, if that is there.
 - **absent**: with the reason.
 - The paper's numbers are from its text; "-" where the text has none.
@@ -82,6 +116,7 @@ class Bench:
         self.data = f"{out}/bench/data"
         os.makedirs(self.data, exist_ok=True)
         self.rows = []
+        self.start_ns = 0  # of a modelled kernel
 
     def add(self, figure, quantity, paper, ours, how, why):
         """A row, printed as it is found."""
@@ -293,50 +328,122 @@ def vectors(bench):
         os.unlink(name)
 
 
-class Model:
-    """Threads of a GPU that read drives through one link, in seconds."""
+class Gpu:
+    """An A100 whose warps read drives, in virtual time: OUT/bench/warps."""
 
-    LINK = 22.9e9 / 0.9                       # figure 4: "90% of the measured peak"
-    OVERHEAD = LINK / 45.8e6 - 512            # figure 4: reads of ten drives
-    START = 32768 / OPTANE[0] * (1 / 0.9 - 1)  # figure 4: "about 16K-64K threads"
-    LATENCY = 10e-6                           # Table 2, O(10) us
+    LINK = 22.9e9 / 0.9 * 280 / 256  # figure 4: "90% of the measured peak"; with packets' headers
+    INSTRUCTIONS = 3840              # kernel_submit of tools/gpu, as compiled for sm_80
+    REGISTERS = 65536                # of a multiprocessor
 
-    def seconds(self, commands, size, rate, chain=1):
-        """@commands of @size bytes at @rate of all drives, @chain of them one after the other."""
-        return self.START + max(commands / rate, commands * (size + self.OVERHEAD) / self.LINK,
-                                chain * self.LATENCY)
+    def __init__(self, bench):
+        self.bench = bench
 
-    def rate(self, commands, *args):
-        """Commands a second."""
-        return commands / self.seconds(commands, *args)
+    def run(self, drives, drive, line, *options, registers=64):
+        """The report of kernels over @drives of a kind, with commands a second as "rate"."""
+        uri, latency = drive.uri(self.bench.folder, line)
+        done = subprocess.run(
+            [f"{self.bench.out}/bench/warps", uri, f"drives={drives}", f"latency={latency}",
+             f"link={self.LINK:.0f}", f"instructions={self.INSTRUCTIONS}",
+             f"resident={self.REGISTERS // 32 // registers}", f"start={self.bench.start_ns:.0f}",
+             *options], check=False, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"warps: {done.stderr.strip()}")
+        report = json.loads(done.stdout)
+        report["rate"] = report["commands"] / report["time_s"]
+        return report
+
+    def fit_start(self):
+        """The start of a kernel with which 32 Ki threads reach 90 % of a drive's rate."""
+        report = self.run(1, OPTANE, 512, "warps=1024", f"lanes={WARP}")
+        time_s = report["commands"] / (0.9 * OPTANE.reads[512])
+        self.bench.start_ns = 1e9 * (time_s - report["time_s"])
+
+
+def lists_of(numpy, path, name):
+    """What bfs or cc read of a graph: by kernel, the first bytes of lists and their lengths."""
+    with open(path, "rb") as file:
+        head = file.read(4096)
+    vertices = struct.unpack_from("<Q", head, 24)[0]
+    sections = struct.unpack_from("<4Q", head, 40)
+    ends = numpy.memmap(path, "<u8", "r", sections[0], (vertices + 1,))
+    first, length = ends[:-1].astype("i8"), numpy.diff(ends.astype("i8"))
+    if name == "cc":
+        yield first, length
+        return
+    id_bytes = struct.unpack_from("<I", head, 16)[0]
+    edges = numpy.memmap(path, f"<u{id_bytes}", "r", sections[2], (int(ends[-1]),))
+    new = numpy.ones(vertices, bool)
+    front = numpy.flatnonzero(length > 2)[:1]
+    while front.size:
+        new[front] = False
+        yield first[front], length[front]
+        count = length[front]
+        starts = numpy.repeat(first[front] - numpy.cumsum(count) + count, count)
+        found = numpy.unique(edges[starts + numpy.arange(count.sum())])
+        front = found[new[found]].astype("i8")
+
+
+def write_lists(numpy, path, name, to):
+    """The file that warps reads, of lists of 8 bytes an edge; its bytes."""
+    total = 0
+    with open(to, "wb") as file:
+        for first, length in lists_of(numpy, path, name):
+            pairs = numpy.stack((first, length), 1)[length > 0] * 8
+            total += int(pairs[:, 1].sum())
+            file.write(numpy.concatenate((pairs, [[0, 0]])).astype("<u8").tobytes())
+    return total
+
+
+def drives_of_graphs(bench, gpu):
+    """Figure 9: BFS and CC on four drives of each kind."""
+    try:
+        import numpy
+    except ImportError:
+        bench.add(9, "BFS and CC by drives", "3.21 and 2.68", "-", "absent", "no NumPy")
+        return
+    path, _ = bench.graph(LARGE)
+    to = f"{bench.folder}/lists"
+    for name, theirs in (("bfs", "3.21"), ("cc", "2.68")):
+        total = write_lists(numpy, path, name, to)
+        optane, consumer, pm1735 = (
+            gpu.run(4, kind, 4096, f"lists={to}", f"cache={eight(total)}", registers=128)["time_s"]
+            for kind in (OPTANE, CONSUMER, PM1735))
+        for what, time_s, paper in (("980pro", consumer, theirs), ("PM1735", pm1735, "about 1")):
+            bench.add(9, f"{name}, time on four {what} / on four Optane, x", paper,
+                      time_s / optane, "modelled",
+                      f"Kronecker {LARGE}, whose edges have 8 bytes, a cache of 8 / {EDGE_GB} of "
+                      "them; not fitted")
+    os.unlink(to)
 
 
 def modelled(bench):
     """Figures 4 to 6 and 9."""
-    model, many = Model(), 1 << 20
-    for threads in (1 << 14, 1 << 16):
+    gpu = Gpu(bench)
+    gpu.fit_start()
+    for threads in (1 << 14, 1 << 15, 1 << 16):
+        fitted = "fitted" if threads == 1 << 15 else "not fitted"
         bench.add(4, f"random reads of 512 bytes, one drive, {threads >> 10} Ki threads, M/s",
-                  "near 5.1", model.rate(threads, 512, OPTANE[0]) / 1e6, "modelled", "fitted")
+                  "near 5.1", gpu.run(1, OPTANE, 512, f"warps={threads // WARP}",
+                                      f"lanes={WARP}")["rate"] / 1e6, "modelled", fitted)
     bench.add(4, "random reads of 512 bytes, ten drives, M/s", "45.8",
-              model.rate(32 * many, 512, 10 * OPTANE[0]) / 1e6, "modelled", "fitted")
+              gpu.run(10, OPTANE, 512, f"warps={MANY // WARP}", f"lanes={WARP}")["rate"] / 1e6,
+              "modelled", "the link's peak is fitted, its packets are not")
     bench.add(4, "random writes of 512 bytes, ten drives, M/s", "10.6",
-              model.rate(32 * many, 512, 10 * OPTANE[2]) / 1e6, "modelled",
+              gpu.run(10, OPTANE, 512, f"warps={MANY // 2 // WARP}", f"lanes={WARP}", "write=1")
+              ["rate"] / 1e6, "modelled",
               "Table 2 has 1 M/s for a drive")
-    lines = 128 * 10**9 // 4096
-    bench.add(5, "128 GB in lines of 4 KiB from four drives, GB/s", "25",
-              model.rate(lines, 4096, 4 * OPTANE[1]) * 4096 / 1e9, "modelled", "not fitted")
+    bench.add(5, "lines of 4 KiB from four drives, GB/s", "25",
+              gpu.run(4, OPTANE, 4096, f"warps={MANY}")["rate"] * 4096 / 1e9, "modelled",
+              "not fitted")
     bench.add(5, "the same by GPUDirect Storage, share of the link, %", "23.6", "-", "absent",
               "the cost is of Linux' block layer and NVIDIA's driver")
-    for threads, paper in ((1 << 16, "-"), (many, "17")):
-        misses = threads // 32 * 16
-        bench.add(6, f"misses in lines of 512 bytes, four drives, {threads >> 10} Ki threads, M/s",
-                  paper, model.rate(misses, 512, 4 * OPTANE[0], 16) / 1e6, "modelled",
-                  "a warp reads 16 lines, one after the other; not fitted")
-    for name, paper in (("BFS", "3.21"), ("CC", "2.68")):
-        for drive, what, theirs in ((CONSUMER, "980pro", paper), (PM1735, "PM1735", "about 1")):
-            bench.add(9, f"{name}, time on four {what} / on four Optane, x", theirs,
-                      OPTANE[1] / drive[1], "modelled",
-                      "the drives' time alone, so the ratio of their reads of 4 KiB in Table 2")
+    for threads, line, paper in ((1 << 16, 512, "-"), (1 << 20, 512, "17"), (1 << 20, 4096, "5.9")):
+        bench.add(6, f"misses in lines of {line} bytes, four drives, {threads >> 10} Ki threads, "
+                  "M/s", paper,
+                  gpu.run(4, OPTANE, line, f"warps={threads // WARP}", f"steps={8192 // line}")
+                  ["rate"] / 1e6, "modelled", "a warp reads its lines one after the other; not "
+                  "fitted")
+    drives_of_graphs(bench, gpu)
 
 
 def on_gpu(bench):
@@ -381,8 +488,8 @@ def write(bench):
     """The page; in the smoke form beside the figures that mean nothing."""
     name = os.path.join(bench.folder if SMOKE else PAGE, "figures-bam.md")
     top = TOP.format(date=datetime.date.today(), processors=os.cpu_count(), processor=processor(),
-                     rounds=ROUNDS, scale=SCALE, overhead=Model.OVERHEAD,
-                     start=1e3 * Model.START)
+                     rounds=ROUNDS, scale=SCALE, instructions=Gpu.INSTRUCTIONS,
+                     start=bench.start_ns / 1e6)
     rows = sorted(bench.rows, key=lambda row: (isinstance(row[0], str), row[0]))
     with open(name, "w", encoding="utf-8") as file:
         file.write(top)
