@@ -225,6 +225,9 @@ says()
 refused "counters in a folder that is not there" "cannot write none/m.prom: No such file" \
 	"$annex" serve --socket sock --metrics none/m.prom mem:1M
 holds "before it is ready" test ! -s out
+mkfifo pipe
+refused "metrics in place of a pipe" "--metrics: pipe is not a regular file" \
+	"$annex" serve --socket sock --metrics pipe mem:1M
 lines=lines
 mkfifo $lines
 exec 9<>$lines

@@ -57,8 +57,12 @@ static int replace(const char *path, const struct annex_serve_facts *facts,
 {
 	char *new;
 	FILE *f;
+	struct stat st;
 	int err = 0;
 
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
+		return err_set(-EINVAL, "--metrics: %s is not a regular file: choose another name",
+			       path);
 	if (asprintf(&new, "%s.new", path) < 0)
 		return err_set(-ENOMEM, "out of memory");
 	f = fopen(new, "we");

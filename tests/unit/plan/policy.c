@@ -524,7 +524,7 @@ static void more_machine_is_not_slower(void)
 	}
 }
 
-/* Weights that a kernel uses are the same bytes as those that stay on the GPU. */
+/* A kernel that uses weights needs no second copy of these weights, which stay on the GPU. */
 static void flashneuron_counts_weights_once(void)
 {
 	struct annex_trace *t = trace_from("A:60g B:4", "10:A>B 10:AB");
