@@ -150,6 +150,7 @@ static void end_below(struct annex_space *s, const struct job *job, const uint32
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
 	} else {
 		s->stats.below += pages_bytes(job->n);
+		annex_tier_result(s, job, "");
 		annex_tier_give(s, job->from.tier, job->from.page, job->n);
 		now_below(s, job, crc);
 	}

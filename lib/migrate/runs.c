@@ -7,10 +7,11 @@
 
 int annex_runs_init(struct runs *r, uint32_t n, bool low)
 {
-	r->taken = calloc((n + BITS - 1) / BITS + 1, sizeof(*r->taken));
-	r->n = r->free = n;
-	r->hand = 0;
-	r->low = low;
+	size_t words = (n + BITS - 1) / BITS + 1;
+
+	*r = (struct runs){.n = n, .free = n, .low = low};
+	r->taken = calloc(2 * words, sizeof(*r->taken));
+	r->written = r->taken ? r->taken + words : NULL;
 	return r->taken ? 0 : -ENOMEM;
 }
 
@@ -25,11 +26,14 @@ static bool is_taken(const struct runs *r, uint32_t i)
 	return r->taken[i / BITS] >> i % BITS & 1;
 }
 
-/* The first allocated (or free) page from @i on, below @end; @end: none. */
-static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken)
+/*
+ * The first allocated (or free) page from @i on, below @end; @end: none. @written: pages that were
+ * not written count as allocated.
+ */
+static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken, bool written)
 {
 	while (i < end) {
-		uint64_t word = r->taken[i / BITS];
+		uint64_t word = r->taken[i / BITS] | (written ? ~r->written[i / BITS] : 0);
 
 		word = (taken ? word : ~word) >> i % BITS;
 		if (word) {
@@ -43,11 +47,11 @@ static uint32_t find(const struct runs *r, uint32_t i, uint32_t end, bool taken)
 
 /* The first run of at least @least free pages in [@from, @end), at most @want; 0: none. */
 static uint32_t search(const struct runs *r, uint32_t from, uint32_t end, uint32_t least,
-		       uint32_t want, uint32_t *first)
+		       uint32_t want, uint32_t *first, bool written)
 {
-	while ((from = find(r, from, end, false)) < end) {
+	while ((from = find(r, from, end, false, written)) < end) {
 		uint32_t limit = end - from < want ? end : from + want;
-		uint32_t stop = find(r, from, limit, true);
+		uint32_t stop = find(r, from, limit, true, written);
 
 		if (stop - from >= least) {
 			*first = from;
@@ -73,17 +77,28 @@ static void set_taken(struct runs *r, uint32_t first, uint32_t n)
 	r->free -= n;
 }
 
+/* As search(), from the hand on, then from the first page: a run may begin before the hand and end
+ * after it. */
+static uint32_t turn(const struct runs *r, uint32_t end, uint32_t least, uint32_t want,
+		     uint32_t *first, bool written)
+{
+	uint32_t n = search(r, r->hand, end, least, want, first, written);
+
+	return n ? n : search(r, 0, end, least, want, first, written);
+}
+
 static uint32_t take(struct runs *r, uint32_t least, uint32_t want, uint32_t *first)
 {
-	uint32_t n = 0, end = window(r);
+	uint32_t n = 0;
 
-	if (want && r->free >= least)
-		n = search(r, r->hand, end, least, want, first);
-	/* A run may begin before the hand and end after it. */
-	if (!n && want && r->free >= least)
-		n = search(r, 0, end, least, want, first);
-	if (!n && want && r->free >= least)
-		n = search(r, 0, r->n, least, want, first);
+	if (!want || r->free < least)
+		return 0;
+	if (r->full)
+		n = turn(r, r->n, least, want, first, true);
+	if (!n)
+		n = turn(r, window(r), least, want, first, false);
+	if (!n)
+		n = search(r, 0, r->n, least, want, first, false);
 	set_taken(r, *first, n);
 	if (n)
 		r->hand = *first + n;
@@ -105,7 +120,7 @@ uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first)
 uint32_t annex_runs_take_here(struct runs *r, uint32_t first, uint32_t n, bool *free)
 {
 	*free = !is_taken(r, first);
-	n = find(r, first, first + n, *free) - first;
+	n = find(r, first, first + n, *free, false) - first;
 	if (*free)
 		set_taken(r, first, n);
 	return n;
@@ -120,4 +135,10 @@ void annex_runs_give(struct runs *r, uint32_t first, uint32_t n)
 		}
 	if (r->low && first < r->hand)
 		r->hand = first;
+}
+
+void annex_runs_wrote(struct runs *r, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		r->written[i / BITS] |= 1ull << i % BITS;
 }

@@ -14,17 +14,19 @@
 /**
  * struct runs - A bitmap of allocated pages.
  * @taken: a bit for each page: it is allocated.
+ * @written: a bit for each page: annex_runs_wrote() was called for it.
  * @n: number of pages.
  * @free: number of free pages.
  * @hand: page at which the next search begins: after the last run, so that runs that are allocated
  *	one after the other are neighbours. It returns to the first page after twice the number of
  *	allocated pages plus RUNS_SLACK, so that a sparse file stays small.
  * @low: the next search begins no later than any freed run, so that few pages are ever used.
+ * @full: free pages that were written are allocated first: the disk has no blocks for others.
  */
 struct runs {
-	uint64_t *taken;
+	uint64_t *taken, *written;
 	uint32_t n, free, hand;
-	bool low;
+	bool low, full;
 };
 
 int annex_runs_init(struct runs *r, uint32_t n, bool low);
@@ -43,5 +45,8 @@ uint32_t annex_runs_take_all(struct runs *r, uint32_t want, uint32_t *first);
 uint32_t annex_runs_take_here(struct runs *r, uint32_t first, uint32_t n, bool *free);
 
 void annex_runs_give(struct runs *r, uint32_t first, uint32_t n);
+
+/* Record that pages were written, so that a sparse file has blocks for them. */
+void annex_runs_wrote(struct runs *r, uint32_t first, uint32_t n);
 
 #endif

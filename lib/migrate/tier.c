@@ -51,15 +51,15 @@ void annex_tier_result(struct annex_space *s, const struct job *job, const char 
 {
 	struct tier *t = &s->tiers[job->to.tier];
 
+	lock(t);
+	if (!job->err)
+		annex_runs_wrote(t->runs, job->to.page, job->n);
+	else if (job->err == -ENOSPC)
+		t->runs->full = true;
+	unlock(t);
 	if (!job->err) {
 		t->failed = 0;
 		return;
-	}
-	/* The disk is full: first reuse blocks that the file has already. */
-	if (job->err == -ENOSPC && t->store) {
-		lock(t);
-		t->runs->hand = 0;
-		unlock(t);
 	}
 	/* Writes that were in flight together fail together, and count once. */
 	if (job->round != t->round)

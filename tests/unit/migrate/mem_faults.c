@@ -141,11 +141,16 @@ static void killed_at_any_moment(void)
 /* It does not fit: the move says so and names it, and all of it can be read. @mounted: or NULL. */
 static void fills(const char *uri, const char *mounted)
 {
-	struct mem_rig r;
+	/* One after the other: writes in flight together could all be written in part. */
+	struct annex_store_opts narrow = {.depth = 1};
+	struct annex_space_opts opts = {.device = 4 * MIB, .size = 8 * MIB, .n_stores = 1};
 	uint64_t bytes = 3 * MIB;
+	struct mem_rig r = {0};
 	uint8_t *p;
 
-	open_on(&r, uri, (struct annex_space_opts){.device = 4 * MIB, .size = 8 * MIB});
+	CU_ASSERT_EQUAL_FATAL(annex_store_open(uri, &narrow, &r.stores[0]), 0);
+	opts.stores = r.stores;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
 	/* It is there for as long as the file is open, and no longer if this is killed. */
 	if (mounted)
 		CU_ASSERT_EQUAL(umount2(mounted, MNT_DETACH), 0);
@@ -162,6 +167,29 @@ static void fills(const char *uri, const char *mounted)
 	p = mem_filled(&r, "little", MIB / 4, 3);
 	mem_evict(&r, p, MIB / 4, ANNEX_TIER_SSD);
 	CU_ASSERT_EQUAL(p[MIB / 4 - 1], 3);
+	mem_rig_close(&r);
+}
+
+/*
+ * The first of its writes fails, as its blocks have gone to others that began later. What leaves
+ * next reuses the blocks of the others.
+ */
+static void first_write_finds_no_room(void)
+{
+	struct mem_rig r;
+	char *p;
+
+	open_on(&r, "mem:8M?fault=error,op=write,status=0x81,lba=0,blocks=1024,count=0",
+		(struct annex_space_opts){.device = 4 * MIB, .size = 8 * MIB});
+	p = mem_filled(&r, "too much", 3 * MIB, 1);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, 3 * MIB, ANNEX_TIER_SSD), -ENOSPC);
+	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		p = mem_filled(&r, "little", MIB, (int)i);
+		mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
+		CU_ASSERT_EQUAL(p[MIB - 1], (char)i);
+		CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
+	}
 	mem_rig_close(&r);
 }
 
@@ -301,6 +329,7 @@ static void small_ones_need_their_page(void)
 
 UNIT_SUITE(mem_faults, {"killed at any moment", killed_at_any_moment},
 	   {"a disk that fills", disk_that_fills},
+	   {"the first write finds no room", first_write_finds_no_room},
 	   {"errors name the tensor", errors_name_the_tensor},
 	   {"small ones need their page", small_ones_need_their_page},
 	   {"stumbling storage", stumbling_storage})
