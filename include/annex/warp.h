@@ -11,6 +11,7 @@
 #ifndef ANNEX_WARP_H
 #define ANNEX_WARP_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <annex/detail/atomic.h>
@@ -206,8 +207,8 @@ static inline ANNEX_HD void annex_warp_pause(void)
 
 	if (warp)
 		warp->pause();
-	else
-		annex_pause();
+	else /* The thread that serves the queues may need this core. */
+		sched_yield();
 #endif
 }
 
