@@ -15,10 +15,10 @@ suites := $(foreach room,$(UNIT_ROOMS),$(suites_$(room)))
 # One thread alone, threads that other suites have too and that take minutes under TSan, or children
 # of fork() that start threads (forks), which it refuses.
 not_threads := policy plan% simulate flash trace vitality generate sum rv_% elf uri prove health \
-	cxl_% nvme_ctrl nvme_owner mapping span kernels_% bound cache_layout cache_groups gpu_warp \
-	gpu_elements gpu_faults gpu_replicas array_elements ndp_time ndp_processes emu_far \
-	hdm_crash hdm_share fs_check% fs_cuts forks emu_locked reclaim stalls deepum cxlssd \
-	cxlssd_cuts cxlssd_damage cxlssd_time
+	cxl_% nvme_ctrl nvme_owner mapping span kernels_% bound recompute zero cache_layout \
+	cache_groups gpu_warp gpu_elements gpu_faults gpu_replicas array_elements ndp_time \
+	ndp_processes emu_far hdm_crash hdm_share fs_check% fs_cuts forks emu_locked reclaim \
+	stalls deepum cxlssd cxlssd_cuts cxlssd_damage cxlssd_time
 thread_rooms := $(foreach room,$(UNIT_ROOMS),$(if $(filter-out $(not_threads),$(suites_$(room))),\
 	$(room)))
 # What computes for minutes under sanitizers: the plain build has it; and what is larger there.
