@@ -120,7 +120,8 @@ static void join(struct link *link, struct job_list *queued, struct job *job)
 /* The next transfer that may begin, or NULL. @all: not only jobs that programs wait for. */
 static struct job *choose(struct link *link, bool all)
 {
-	struct lane *lane = least_served(link, JOB_FAULT);
+	bool full = link->urgent && link->flying[JOB_FAULT] >= link->urgent;
+	struct lane *lane = full ? NULL : least_served(link, JOB_FAULT);
 	enum job_kind kind = JOB_FAULT;
 	struct job *job;
 

@@ -177,6 +177,7 @@ struct link_worker {
  * @rate: rate limits in and out, in bytes per second; 0: no limit.
  * @free_at: time at which the last transfer will have passed at that rate, in ns.
  * @depth: most transfers in flight, not counting transfers that programs wait for.
+ * @urgent: most transfers in flight that programs wait for; 0: any number.
  * @most: most pages of one transfer.
  * @flying: transfers in flight, by kind.
  * @vtime: by kind, bytes served to the space whose transfer began last (start-time fair queueing).
@@ -192,7 +193,7 @@ struct link {
 	unsigned int n_workers, turn;
 	double rate[2];
 	uint64_t free_at[2];
-	uint32_t depth, most, flying[JOB_KINDS];
+	uint32_t depth, urgent, most, flying[JOB_KINDS];
 	uint64_t vtime[JOB_KINDS];
 	struct pace pace;
 	bool stop, called;

@@ -340,8 +340,10 @@ static int prepare(struct annex_store *store, const char *uri)
 		return err;
 	if (annex_runs_init(&store->runs, (uint32_t)(store->opts.bytes / ANNEX_MEM_PAGE), false))
 		return annex_fail(-ENOMEM, "%s: no memory for its table of pages", uri);
-	/* Half of a queue, so that submissions never wait. */
-	most = annex_dev_qp_at(store->dev, 0)->depth / 2;
+	/* Each half of a queue, which has depth - 1 identifiers, so that submissions never wait. */
+	most = annex_dev_qp_at(store->dev, 0)->depth;
+	most = most > 2 ? (most - 1) / 2 : 1;
+	store->link.urgent = most;
 	store->link.depth = store->opts.depth < most ? store->opts.depth : most;
 	most = annex_dev_max_transfer(store->dev) / ANNEX_MEM_PAGE;
 	store->link.most = most < JOB_PAGES ? most : JOB_PAGES;

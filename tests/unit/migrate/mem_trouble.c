@@ -589,6 +589,34 @@ static void cause_is_kept(void)
 	hdm_rig_close(&range);
 }
 
+/* A kernel waits for a tensor in more transfers than a queue of the device has entries. */
+static void more_parts_than_entries(void)
+{
+	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .most = UINT32_MAX};
+	struct annex_store_opts slow = {.timeout_ms = 2 * WAIT_MS};
+	struct annex_space_opts opts = {.device = 16 * MIB, .n_stores = 1};
+	const uint64_t bytes = 12 * MIB;
+	struct mem_rig r = {0};
+	struct annex_move *m;
+	char *p;
+
+	CU_ASSERT_EQUAL_FATAL(annex_store_open("mem:16M", &slow, &r.stores[0]), 0);
+	opts.stores = r.stores;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
+	p = mem_filled(&r, "in parts", bytes, 1);
+	/* Neighbouring pages are not neighbours on storage. */
+	for (unsigned int odd = 0; odd < 2; odd++)
+		for (uint64_t at = odd * 4096; at < bytes; at += 8192)
+			annex_pre_evict(r.space, p + at, 4096, ANNEX_TIER_SSD, NULL);
+	mem_evict(&r, p, bytes, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL_FATAL(annex_move_begin(r.space, p, bytes, &want, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	for (uint64_t at = 0; at < bytes; at += 4096)
+		if (p[at] != 1)
+			CU_FAIL("a page has other contents");
+	mem_rig_close(&r);
+}
+
 UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write}, {"a cause is kept", cause_is_kept},
 	   {"clean ones leave", clean_ones_leave}, {"the culprit is named", the_culprit_is_named},
 	   {"held for a while", held_for_a_while}, {"more is held", more_is_held},
@@ -601,5 +629,6 @@ UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write}, {"a cause is kep
 	   {"held before it leaves for storage", held_before_storage},
 	   {"held before it leaves for the host", held_before_host},
 	   {"buffers need no mapping", buffers_need_no_mapping},
+	   {"more parts than a queue has entries", more_parts_than_entries},
 	   {"transfers wait for no lock", transfers_wait_for_no_lock},
 	   {"arguments in the space", arguments_in_the_space})
