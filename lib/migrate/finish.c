@@ -144,13 +144,16 @@ static void end_out(struct annex_space *s, const struct job *job, struct tensor 
 	}
 }
 
-static void end_below(struct annex_space *s, const struct job *job, const uint32_t *crc)
+static void end_below(struct annex_space *s, const struct job *job, const struct tensor *t,
+		      const uint32_t *crc)
 {
+	/* Of a transfer from storage, the error is that of the read. */
+	if (job->to.tier >= ANNEX_TIER_SSD && !job->recalled)
+		annex_tier_result(s, job, annex_tensor_name(t));
 	if (job->err) {
 		annex_tier_give(s, job->to.tier, job->to.page, job->n);
 	} else {
 		s->stats.below += pages_bytes(job->n);
-		annex_tier_result(s, job, "");
 		annex_tier_give(s, job->from.tier, job->from.page, job->n);
 		now_below(s, job, crc);
 	}
@@ -221,7 +224,7 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc, str
 	else if (job->from.tier == ANNEX_TIER_GPU)
 		end_out(s, job, t, crc);
 	else
-		end_below(s, job, crc);
+		end_below(s, job, t, crc);
 	if (job->bounced)
 		s->stats.bounced += pages_bytes(job->n);
 	if (job->move) {

@@ -206,6 +206,7 @@ static int shift(struct annex_space *s, struct annex_move *move, unsigned int ti
 	}
 	job->from = (struct place){(uint8_t)from, s->pages[first].loc};
 	job->to = (struct place){(uint8_t)tier, loc};
+	job->round = s->tiers[tier].round;
 	job->lane = &s->tiers[is_stored(from) ? from : tier].lane;
 	annex_jobs_add(start, job);
 	return (int)n;

@@ -180,25 +180,37 @@ static void fills(const char *uri, const char *mounted)
 
 /*
  * The first of its writes fails, as its blocks have gone to others that began later. What leaves
- * next reuses the blocks of the others.
+ * next reuses the blocks of the others. @host: it leaves from the host's memory.
  */
-static void first_write_finds_no_room(void)
+static void no_room_for_the_first(bool host)
 {
 	struct mem_rig r;
 	char *p;
 
-	open_on(&r, "mem:8M?fault=error,op=write,status=0x81,lba=0,blocks=1024,count=0",
-		(struct annex_space_opts){.device = 4 * MIB, .size = 8 * MIB});
+	open_on(&r,
+		"mem:8M?fault=error,op=write,status=0x81,lba=0,blocks=1024,count=0"
+		"&fault=error,op=write,status=0x81,lba=6144,blocks=10240,count=0",
+		(struct annex_space_opts){.device = 4 * MIB, .host = 4 * MIB, .size = 8 * MIB});
 	p = mem_filled(&r, "too much", 3 * MIB, 1);
+	if (host)
+		mem_evict(&r, p, 3 * MIB, ANNEX_TIER_HOST);
 	CU_ASSERT_EQUAL(mem_try_evict(&r, p, 3 * MIB, ANNEX_TIER_SSD), -ENOSPC);
 	CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
 	for (unsigned int i = 0; i < 4; i++) {
 		p = mem_filled(&r, "little", MIB, (int)i);
+		if (host)
+			mem_evict(&r, p, MIB, ANNEX_TIER_HOST);
 		mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
 		CU_ASSERT_EQUAL(p[MIB - 1], (char)i);
 		CU_ASSERT_EQUAL(annex_free(r.space, p), 0);
 	}
 	mem_rig_close(&r);
+}
+
+static void first_write_finds_no_room(void)
+{
+	no_room_for_the_first(false);
+	no_room_for_the_first(true);
 }
 
 /* A file system of a megabyte, with a file that says it has eight. */
