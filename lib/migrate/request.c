@@ -130,8 +130,10 @@ int annex_alloc(struct annex_space *s, const char *name, uint64_t bytes, void **
 
 	if (!err && dirty) {
 		err = clear(s, p, bytes);
-		if (err)
+		if (err) {
 			annex_free(s, p);
+			annex_tensor_shut(s, p);
+		}
 	}
 	if (!err)
 		*ptr = p;

@@ -84,6 +84,7 @@ struct page {
  * @taken: a bit for each allocated place.
  * @shared: small tensors share it.
  * @dirty: a place has been freed, which may not be zero.
+ * @shut: a page of it could not be brought in: no more small tensors share it.
  * @any: it was allocated with undefined contents.
  * @live: it has not been freed.
  * @kept: it has been freed, or was made @ahead, and its pages wait for the next @any of its size.
@@ -100,7 +101,7 @@ struct tensor {
 	uint32_t older, newer;
 	uint32_t parts, fill, next, previous;
 	uint64_t starts[PLACES / 64], taken[PLACES / 64];
-	bool shared, dirty, any, live, kept, ahead;
+	bool shared, dirty, shut, any, live, kept, ahead;
 };
 
 /**

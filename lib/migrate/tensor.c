@@ -369,13 +369,28 @@ static void free_small(struct annex_space *s, struct tensor *t, uint32_t first)
 
 	if (s->frames)
 		return;
-	if (t->fill == PLACES)
+	if (t->fill == PLACES && !t->shut)
 		open_shared(s, t);
 	t->dirty = true;
 	do {
 		flip_bit(t->taken, i++);
 		t->fill--;
 	} while (i < PLACES && has_bit(t->taken, i) && !has_bit(t->starts, i));
+}
+
+void annex_tensor_shut(struct annex_space *s, const void *ptr)
+{
+	uint32_t first, n;
+	struct tensor *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = annex_tensor_at(s, ptr, 1, &first, &n);
+	if (t && t->shared && !t->shut) {
+		if (t->fill < PLACES)
+			close_shared(s, t);
+		t->shut = true;
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* The tensor takes over @name. */
@@ -493,7 +508,7 @@ struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *sh
 	*shares = t->shared && --t->parts;
 	if (*shares)
 		return t;
-	if (t->shared && t->fill < PLACES)
+	if (t->shared && t->fill < PLACES && !t->shut)
 		close_shared(s, t);
 	t->live = false;
 	take_from(s, &s->used, t);

@@ -28,6 +28,9 @@ void annex_tensor_use(struct annex_space *s, struct tensor *t);
  */
 struct tensor *annex_tensor_end(struct annex_space *s, const void *ptr, bool *shares);
 
+/* Let no more small tensors share the tensor at @ptr, if any do. The lock is not held. */
+void annex_tensor_shut(struct annex_space *s, const void *ptr);
+
 /* Evict kept pages of freed tensors, at most @want. Return: their number. */
 uint32_t annex_tensor_drop_kept(struct annex_space *s, uint32_t want);
 

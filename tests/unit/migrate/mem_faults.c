@@ -344,6 +344,8 @@ static void small_ones_need_their_page(void)
 	mem_evict(&r, second, 64, ANNEX_TIER_SSD);
 	CU_ASSERT_EQUAL(annex_alloc(r.space, "again", 64, &again), -EIO);
 	CU_ASSERT_PTR_NULL(again);
+	/* The next one does not try the same page. */
+	CU_ASSERT_EQUAL(annex_alloc(r.space, "again", 64, &again), 0);
 	mem_rig_close(&r);
 }
 
