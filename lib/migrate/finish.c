@@ -160,6 +160,16 @@ static void end_below(struct annex_space *s, const struct job *job, const struct
 	bring_wanted(s, job->page, job->page + job->n);
 }
 
+/* A storage device is gone for good: pages of the device tier with a copy on it are dirty. */
+static void lose_copies(struct annex_space *s, unsigned int tier)
+{
+	const uint8_t mask = PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY, clean = PAGE_DEVICE | PAGE_BELOW;
+
+	for (uint32_t i = 0; i < s->n_pages && s->with_copy; i++)
+		if ((s->pages[i].flags & mask) == clean && s->pages[i].tier == tier)
+			annex_pages_dirty(s, i, 1);
+}
+
 /* The side for checksums: if both are memory, the device tier is not mapped. */
 static struct place summed(const struct job *job)
 {
@@ -225,6 +235,8 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc, str
 		end_out(s, job, t, crc);
 	else
 		end_below(s, job, t, crc);
+	if (job->err == -ENODEV && annex_job_is_stored(job))
+		lose_copies(s, job->to.tier >= ANNEX_TIER_SSD ? job->to.tier : job->from.tier);
 	if (job->bounced)
 		s->stats.bounced += pages_bytes(job->n);
 	if (job->move) {

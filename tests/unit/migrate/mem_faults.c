@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <annex/detail/clock.h>
+#include "migrate/store.h"
 #include "tests/unit/mem_rig.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
@@ -349,9 +350,30 @@ static void small_ones_need_their_page(void)
 	mem_rig_close(&r);
 }
 
+/* Of two storage devices one vanishes. Pages with a copy on it are still in the device tier. */
+static void copies_on_a_lost_device(void)
+{
+	const struct annex_fault vanish = {.kind = ANNEX_FAULT_REMOVE, .opcode = -1, .count = 1};
+	struct mem_rig r;
+	char *p, *other;
+
+	mem_rig_open(&r, "mem:8M", (struct annex_space_opts){.device = 4 * MIB});
+	p = mem_filled(&r, "copied", MIB, 1);
+	other = mem_filled(&r, "other", MIB, 2);
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD);
+	mem_fetch(&r, p, MIB);
+	CU_ASSERT_EQUAL(annex_dev_inject(r.stores[0]->dev, &vanish), 0);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, other, MIB, ANNEX_TIER_SSD), -ENODEV);
+	mem_evict(&r, p, MIB, ANNEX_TIER_SSD + 1);
+	mem_fetch(&r, p, MIB);
+	CU_ASSERT_EQUAL(p[MIB - 1], 1);
+	mem_rig_close(&r);
+}
+
 UNIT_SUITE(mem_faults, {"killed at any moment", killed_at_any_moment},
 	   {"a disk that fills", disk_that_fills},
 	   {"the first write finds no room", first_write_finds_no_room},
 	   {"errors name the tensor", errors_name_the_tensor},
 	   {"small ones need their page", small_ones_need_their_page},
+	   {"copies on a lost device", copies_on_a_lost_device},
 	   {"stumbling storage", stumbling_storage})
