@@ -15,6 +15,7 @@
  * struct runs - A bitmap of allocated pages.
  * @taken: a bit for each page: it is allocated.
  * @written: a bit for each page: annex_runs_wrote() was called for it.
+ * @suspect: a bit for each page: annex_runs_failed() was called for it. It is allocated last.
  * @n: number of pages.
  * @free: number of free pages.
  * @hand: page at which the next search begins: after the last run, so that runs that are allocated
@@ -24,7 +25,7 @@
  * @full: free pages that were written are allocated first: the disk has no blocks for others.
  */
 struct runs {
-	uint64_t *taken, *written;
+	uint64_t *taken, *written, *suspect;
 	uint32_t n, free, hand;
 	bool low, full;
 };
@@ -48,5 +49,8 @@ void annex_runs_give(struct runs *r, uint32_t first, uint32_t n);
 
 /* Record that pages were written, so that a sparse file has blocks for them. */
 void annex_runs_wrote(struct runs *r, uint32_t first, uint32_t n);
+
+/* Record that pages could not be written. The next search begins behind them. */
+void annex_runs_failed(struct runs *r, uint32_t first, uint32_t n);
 
 #endif

@@ -6,12 +6,25 @@
 #include "tier.h"
 
 /*
- * A failed write is tried again, elsewhere in the tier: an error may concern one block, or be
- * temporary. After TRIES consecutive failures writes are suspended, and there is one attempt after
+ * A failed write is tried again, elsewhere in the tier: an error may concern some blocks, or be
+ * temporary. Blocks behind the failed ones are suspected too, REACH times as many after each
+ * failure. After TRIES consecutive failures writes are suspended, and there is one attempt after
  * each pause.
  */
 #define TRIES 4u
+#define REACH 8u
 #define REST ANNEX_NSEC_PER_SEC
+
+/* Number of pages from the first of a job's that may have its error. */
+static uint32_t suspected(const struct tier *t, const struct job *job)
+{
+	uint32_t n = job->n;
+
+	/* Writes that were in flight together fail together, and count once. */
+	for (uint32_t i = 0; i <= t->failed && i < TRIES && job->round == t->round; i++)
+		n *= REACH;
+	return n;
+}
 
 static void lock(const struct tier *t)
 {
@@ -56,12 +69,13 @@ void annex_tier_result(struct annex_space *s, const struct job *job, const char 
 		annex_runs_wrote(t->runs, job->to.page, job->n);
 	else if (job->err == -ENOSPC)
 		t->runs->full = true;
+	else
+		annex_runs_failed(t->runs, job->to.page, suspected(t, job));
 	unlock(t);
 	if (!job->err) {
 		t->failed = 0;
 		return;
 	}
-	/* Writes that were in flight together fail together, and count once. */
 	if (job->round != t->round)
 		return;
 	t->round++;

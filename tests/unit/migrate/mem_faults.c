@@ -350,6 +350,23 @@ static void small_ones_need_their_page(void)
 	mem_rig_close(&r);
 }
 
+/* A megabyte of the storage cannot be written. Evictions for page faults go elsewhere. */
+static void part_of_the_disk_fails(void)
+{
+	const uint64_t bytes = 24 * MIB;
+	struct mem_rig r;
+	char *p;
+
+	open_on(&r, "mem:32M?fault=error,op=write,status=0x280,lba=20000,blocks=2048,count=0",
+		(struct annex_space_opts){.device = 2 * MIB});
+	p = mem_alloc(&r, "larger than memory", bytes);
+	for (unsigned int round = 1; round < 4; round++)
+		for (uint64_t at = 0; at < bytes; at += 4096)
+			if (p[at]++ != (char)(round - 1))
+				CU_FAIL("a page has other contents");
+	mem_rig_close(&r);
+}
+
 /* Of two storage devices one vanishes. Pages with a copy on it are still in the device tier. */
 static void copies_on_a_lost_device(void)
 {
@@ -375,5 +392,6 @@ UNIT_SUITE(mem_faults, {"killed at any moment", killed_at_any_moment},
 	   {"the first write finds no room", first_write_finds_no_room},
 	   {"errors name the tensor", errors_name_the_tensor},
 	   {"small ones need their page", small_ones_need_their_page},
+	   {"a part of the disk fails", part_of_the_disk_fails},
 	   {"copies on a lost device", copies_on_a_lost_device},
 	   {"stumbling storage", stumbling_storage})

@@ -132,7 +132,7 @@ static void clean_ones_leave(void)
 	char *dirty, *clean, *wanted;
 	struct mem_rig r;
 
-	open_one(&r, "mem:16M?fault=error,op=write,lba=1536,blocks=16384,count=0",
+	open_one(&r, "mem:16M?fault=error,op=write,lba=1536,blocks=31232,count=0",
 		 (struct annex_store_opts){0}, (struct annex_space_opts){.device = MIB});
 	clean = made_of(&r, "clean", HALF, 1);
 	mem_evict(&r, clean, HALF, ANNEX_TIER_SSD);
@@ -157,7 +157,7 @@ static void the_culprit_is_named(void)
 	char *wanted, *stuck;
 	struct mem_rig r;
 
-	open_one(&r, "mem:16M?fault=error,op=write,lba=1024,blocks=16384,count=0",
+	open_one(&r, "mem:16M?fault=error,op=write,lba=1024,blocks=31744,count=0",
 		 (struct annex_store_opts){0}, (struct annex_space_opts){.device = MIB});
 	wanted = made_of(&r, "wanted", HALF, 1);
 	mem_evict(&r, wanted, HALF, ANNEX_TIER_SSD);
