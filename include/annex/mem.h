@@ -248,10 +248,11 @@ int annex_pre_evict(struct annex_space *s, const void *ptr, uint64_t bytes, unsi
  * @move: the move; it is freed unless -ETIMEDOUT is returned.
  * @timeout_ms: time limit in milliseconds.
  *
- * Return: 0, or the move's error, with the tensor's name in annex_last_error(): -EIO and other
- * errors of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED (the tensor was freed). If bytes
- * could not be brought in because others could not be evicted, the error and the name are those of
- * the failed eviction. -ETIMEDOUT: the move goes on and can be waited for again.
+ * Return: 0, or the move's error, with the tensor's name in annex_last_error(): -EIO (also if the
+ * device timed out) and other errors of the device, -ENOSPC, -EILSEQ (a checksum), -ECANCELED (the
+ * tensor was freed). If bytes could not be brought in because others could not be evicted, the
+ * error and the name are those of the failed eviction. -ETIMEDOUT: the move goes on and can be
+ * waited for again.
  */
 int annex_move_wait(struct annex_move *move, uint32_t timeout_ms);
 

@@ -443,7 +443,8 @@ int annex_move_await(struct annex_move *m, struct annex_patience *patience, uint
 	if (!done)
 		return annex_fail(-ETIMEDOUT, "%s: it is not at %s after %u ms", m->name,
 				  annex_tier_name(m->want.to), timeout_ms);
-	err = m->err;
+	/* The device was late: -ETIMEDOUT would mean that the move goes on. */
+	err = m->err == -ETIMEDOUT ? -EIO : m->err;
 	if (err) {
 		explain(m, text, sizeof(text));
 		annex_fail(err, "%s", text);

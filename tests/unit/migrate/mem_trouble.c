@@ -589,6 +589,23 @@ static void cause_is_kept(void)
 	hdm_rig_close(&range);
 }
 
+/* A device that does not answer in time ends a move: it must not look like one that goes on. */
+static void late_device(void)
+{
+	char *p;
+	struct mem_rig r;
+
+	open_one(&r, "mem:4M?fault=lose,op=read", (struct annex_store_opts){.timeout_ms = 20},
+		 (struct annex_space_opts){.device = MIB});
+	p = made_of(&r, "late", 4096, 1);
+	mem_evict(&r, p, 4096, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(mem_try_fetch(&r, p, 4096), -EIO);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "timed out"));
+	mem_fetch(&r, p, 4096);
+	all_are(p, 4096, 1);
+	mem_rig_close(&r);
+}
+
 /* A kernel waits for a tensor in more transfers than a queue of the device has entries. */
 static void more_parts_than_entries(void)
 {
@@ -629,6 +646,7 @@ UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write}, {"a cause is kep
 	   {"held before it leaves for storage", held_before_storage},
 	   {"held before it leaves for the host", held_before_host},
 	   {"buffers need no mapping", buffers_need_no_mapping},
+	   {"a device that is late", late_device},
 	   {"more parts than a queue has entries", more_parts_than_entries},
 	   {"transfers wait for no lock", transfers_wait_for_no_lock},
 	   {"arguments in the space", arguments_in_the_space})
