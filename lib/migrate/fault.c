@@ -22,17 +22,11 @@
  */
 static struct lane *expedite(struct annex_space *s, uint32_t page)
 {
-	struct job *job = s->waiting.head, *recalled = NULL;
+	bool waits = annex_move_expedite(s, page);
+	struct job *recalled = NULL;
 
 	s->pages[page].flags |= PAGE_WANTED;
-	while (job && (page < job->page || page - job->page >= job->n))
-		job = job->next;
-	if (job && job->kind != JOB_FAULT) {
-		annex_jobs_remove(&s->waiting, job);
-		job->kind = JOB_FAULT;
-		annex_jobs_sort_in(&s->waiting, job);
-	}
-	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS && !job && !recalled; tier++)
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS && !waits && !recalled; tier++)
 		if (s->tiers[tier].present &&
 		    annex_link_expedite(&s->tiers[tier].lane, page, &recalled))
 			return &s->tiers[tier].lane;

@@ -278,6 +278,20 @@ static int step_out(struct annex_space *s, struct annex_move *m, uint32_t n, str
 	return rc;
 }
 
+bool annex_move_expedite(struct annex_space *s, uint32_t page)
+{
+	struct job *job = s->waiting.head;
+
+	while (job && (page < job->page || page - job->page >= job->n))
+		job = job->next;
+	if (job && job->kind != JOB_FAULT) {
+		annex_jobs_remove(&s->waiting, job);
+		job->kind = JOB_FAULT;
+		annex_jobs_sort_in(&s->waiting, job);
+	}
+	return job;
+}
+
 /* Return: number of handled pages; 0: the next one is busy; a negative errno. */
 static int step(struct annex_space *s, struct annex_move *m, struct job_list *start)
 {
@@ -287,8 +301,12 @@ static int step(struct annex_space *s, struct annex_move *m, struct job_list *st
 	n = annex_pages_alike(s, m->at, n, PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY | PAGE_SHOWN);
 	if (m->want.urgent && !m->want.most && flags & (PAGE_DEVICE | PAGE_BELOW | PAGE_BUSY))
 		return (int)n;
-	if (flags & PAGE_BUSY)
+	if (flags & PAGE_BUSY) {
+		/* It may wait behind prefetches for which held pages leave no room. */
+		if (m->want.urgent)
+			annex_move_expedite(s, m->at);
 		return 0;
+	}
 	if (!m->want.most && !m->want.urgent)
 		return (int)n;
 	if (m->want.to != ANNEX_TIER_GPU)

@@ -86,6 +86,12 @@ int annex_move_in(struct annex_space *s, struct annex_move *move, enum job_kind 
 /* Make all pages of a tensor without pages; fewer, if there is no memory. */
 void annex_move_make(struct annex_space *s, const struct tensor *t);
 
+/*
+ * A program waits for a page: if the job that brings it in waits for room, let it be among the
+ * first to get some. Return: whether there is one.
+ */
+bool annex_move_expedite(struct annex_space *s, uint32_t page);
+
 /* A program waits for a page that is neither in the device tier nor busy: bring it in. */
 void annex_move_wanted(struct annex_space *s, uint32_t page);
 

@@ -589,6 +589,34 @@ static void cause_is_kept(void)
 	hdm_rig_close(&range);
 }
 
+/*
+ * A kernel waits for a page that is prefetched, behind a prefetch for which the kernel's other
+ * pages leave no room.
+ */
+static void behind_a_prefetch(void)
+{
+	struct want want = {.to = ANNEX_TIER_GPU, .urgent = true, .keep = true, .most = UINT32_MAX};
+	const uint64_t bytes = MIB * 3 / 4;
+	struct annex_move *m;
+	char *other, *p;
+	struct mem_rig r;
+
+	mem_rig_open(&r, "mem:4M", (struct annex_space_opts){.device = MIB});
+	other = made_of(&r, "other", HALF, 1);
+	mem_evict(&r, other, HALF, ANNEX_TIER_SSD);
+	p = made_of(&r, "held", bytes, 2);
+	mem_evict(&r, p, 4096, ANNEX_TIER_SSD);
+	CU_ASSERT_EQUAL(annex_hold(r.space, p), 0);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, other, HALF, 0, NULL), 0);
+	CU_ASSERT_EQUAL(annex_prefetch(r.space, p, bytes, 0, NULL), 0);
+	CU_ASSERT_EQUAL(annex_move_begin(r.space, p, bytes, &want, &m), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	all_are(p, bytes, 2);
+	CU_ASSERT_EQUAL(annex_let_go(r.space, p), 0);
+	all_are(other, HALF, 1);
+	mem_rig_close(&r);
+}
+
 /* A device that does not answer in time ends a move: it must not look like one that goes on. */
 static void late_device(void)
 {
@@ -646,7 +674,7 @@ UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write}, {"a cause is kep
 	   {"held before it leaves for storage", held_before_storage},
 	   {"held before it leaves for the host", held_before_host},
 	   {"buffers need no mapping", buffers_need_no_mapping},
-	   {"a device that is late", late_device},
+	   {"behind a prefetch", behind_a_prefetch}, {"a device that is late", late_device},
 	   {"more parts than a queue has entries", more_parts_than_entries},
 	   {"transfers wait for no lock", transfers_wait_for_no_lock},
 	   {"arguments in the space", arguments_in_the_space})
