@@ -128,6 +128,17 @@ holds "no less than the bound" awk \
 	"BEGIN { exit !($(number iteration_s) >= $(number bound_s) && $(number bound_s) > $free) }"
 refused "pages of a minute" "--page: 60000000000 ns are more" "$annex" plan llama.json --page 60M
 
+# Tensors of 64 TiB move in large chunks, so a simulation takes seconds.
+awk -v n=15 'BEGIN {
+	print "{\"format\": \"annex-trace/1\", \"tensors\": ["
+	for (i = 0; i < n; i++)
+		print (i ? "," : "") "{\"id\": " i ", \"bytes\": 70368744177664, \"global\": false}"
+	print "], \"kernels\": ["
+	for (i = 0; i < 2 * n - 1; i++)
+		print (i ? "," : "") "{\"ns\": 1000, \"in\": [" (i < n ? i : 2 * n - 2 - i) "]}"
+	print "]}" }' >huge.json
+claim "tensors of 64 TiB" "$annex" simulate huge.json --policy uvm,g10,annex --gpu 200T
+
 # Flash that a plan fills with what dies together copies nothing; more than there is does not fit.
 claim "on little flash" "$annex" simulate llama.json --policy g10 "${small[@]}" --ssd-size 32G \
 	--json

@@ -101,7 +101,7 @@ static void start_in(struct sim_gpu *g, struct sim_flow *f)
 
 	if (!r)
 		return;
-	n = r->kind == SIM_IN && r->granted > SIM_CHUNK ? SIM_CHUNK : r->granted;
+	n = r->kind == SIM_IN && r->granted > g->sim->chunk ? g->sim->chunk : r->granted;
 	r->granted -= n;
 	r->moving = n;
 	f->left = (double)n;
@@ -126,7 +126,7 @@ static void start_out(struct sim_gpu *g, struct sim_flow *f, unsigned int tier)
 {
 	while (!f->current && f->head) {
 		struct sim_request *r = f->head;
-		uint64_t n = r->left > SIM_CHUNK ? SIM_CHUNK : r->left;
+		uint64_t n = r->left > g->sim->chunk ? g->sim->chunk : r->left;
 
 		if (!n) {
 			sim_unqueue(f, r);

@@ -37,11 +37,12 @@ static struct sim_request *request(struct sim_gpu *g, uint32_t tensor, enum sim_
 		r = s->pool;
 	}
 	s->pool = r->next;
-	*r = (struct sim_request){.tensor = tensor,
-				  .kind = (uint8_t)kind,
-				  .tier = (uint8_t)tier,
-				  .left = bytes,
-				  .flight = {.first = PTE_NONE, .last = PTE_NONE}};
+	*r = (struct sim_request){
+		.tensor = tensor,
+		.kind = (uint8_t)kind,
+		.tier = (uint8_t)tier,
+		.left = bytes,
+		.flight = {.first = PTE_NONE, .last = PTE_NONE, .went = PTE_NONE}};
 	r->sibling = g->tensors[tensor].requests;
 	if (r->sibling)
 		r->sibling->newer = r;
@@ -118,7 +119,7 @@ static void gate_add(struct sim_gpu *g, struct sim_request *r, bool first)
 {
 	if (first)
 		give_back(g);
-	r->asked = on_demand(g, r) ? least(r->left, SIM_RECLAIM) : r->left;
+	r->asked = on_demand(g, r) ? least(r->left, SIM_RECLAIM * g->sim->chunk) : r->left;
 	g->gate_bytes += r->asked;
 	r->gated = true;
 	if (first) {
@@ -488,8 +489,9 @@ bool sim_can_prefetch(const struct sim_gpu *g, uint32_t tensor, uint64_t bytes)
 static void reclaim(struct sim_gpu *g, bool guarded)
 {
 	const struct annex_system *sys = g->sim->sys;
-	uint64_t want = least(g->gate_bytes, SIM_RECLAIM), used = g->used;
-	bool full = sim_room(g, ANNEX_TIER_HOST) < SIM_CHUNK && sys->ssds;
+	const uint64_t chunk = g->sim->chunk, used = g->used;
+	const uint64_t want = least(g->gate_bytes, SIM_RECLAIM * chunk);
+	bool full = sim_room(g, ANNEX_TIER_HOST) < chunk && sys->ssds;
 
 	for (uint32_t i = g->oldest, newer; i != NOBODY; i = newer) {
 		struct sim_tensor *t = &g->tensors[i];
@@ -502,7 +504,7 @@ static void reclaim(struct sim_gpu *g, bool guarded)
 		if (!bytes && !t->leaving)
 			unlist(g, i);
 		/* Less than a chunk would ask for less than a chunk the next time, and so on. */
-		bytes = least(bytes, want - done > SIM_CHUNK ? want - done : SIM_CHUNK);
+		bytes = least(bytes, want - done > chunk ? want - done : chunk);
 		if (!bytes || t->allocating || t->active > g->count ||
 		    (guarded && (t->guarded > g->count || arriving(g, t))))
 			continue;
@@ -532,7 +534,7 @@ static void grant(struct sim_gpu *g)
 		uint64_t n = least(r->asked, g->capacity - g->used);
 
 		/* Where memory is reclaimed in chunks, smaller grants would keep shrinking. */
-		if (chunks && n < r->asked && n < SIM_CHUNK)
+		if (chunks && n < r->asked && n < g->sim->chunk)
 			break;
 		r->left -= n;
 		r->granted += n;
@@ -561,7 +563,7 @@ static void ask(struct sim_gpu *g)
 
 		while (r && !r->left && !r->gated)
 			r = r->next;
-		if (r && on_demand(g, r) && !r->gated && r->granted < SIM_RECLAIM)
+		if (r && on_demand(g, r) && !r->gated && r->granted < SIM_RECLAIM * g->sim->chunk)
 			gate_add(g, r, r->first);
 	}
 }

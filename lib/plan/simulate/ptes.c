@@ -54,8 +54,11 @@ int ptes_init(struct ptes *t, uint32_t tensors, const struct annex_system *sys)
 	if (!t->lists)
 		return -ENOMEM;
 	for (size_t i = 0; i < (size_t)tensors * lists; i++)
-		t->lists[i] = (struct pte_list){0, NONE, NONE, (uint8_t)((i % lists + 1) / 2),
-						i % lists && i % lists % 2 == 0};
+		t->lists[i] = (struct pte_list){.first = NONE,
+						.last = NONE,
+						.went = NONE,
+						.tier = (uint8_t)((i % lists + 1) / 2),
+						.out = i % lists && i % lists % 2 == 0};
 	if (!sys->ssd_bytes)
 		return 0;
 	t->flash = calloc(ANNEX_MAX_SSDS, sizeof(*t->flash));
@@ -117,10 +120,11 @@ static void link_run(struct ptes *t, struct pte_list *list, uint32_t i, uint32_t
 
 static void unlink_run(struct ptes *t, uint32_t i)
 {
-	const struct pte_run *r = &t->runs[i];
+	struct pte_run *r = &t->runs[i];
 
 	*(r->prev == NONE ? &r->list->first : &t->runs[r->prev].next) = r->next;
 	*(r->next == NONE ? &r->list->last : &t->runs[r->next].prev) = r->prev;
+	r->list = NULL;
 }
 
 /* A run goes behind another one of a block, or to its front. */
@@ -180,24 +184,35 @@ static void join(struct ptes *t, struct pte_flash *f, uint32_t a, uint32_t b)
 	delete_run(t, b);
 }
 
-static void join_both(struct ptes *t, struct pte_flash *f, uint32_t i)
+/* A run joins its neighbours. Returns the run that has its bytes then. */
+static uint32_t join_both(struct ptes *t, struct pte_flash *f, uint32_t i)
 {
 	uint32_t prev = t->runs[i].prev;
 
 	join(t, f, i, t->runs[i].next);
 	join(t, f, prev, i);
+	return t->runs[i].list ? i : prev;
 }
 
-/* Bytes are often added in their order. */
-static void insert(struct ptes *t, struct pte_list *list, uint32_t i)
+/*
+ * Bytes are often added in their order, and several SSDs take turns: the search for the place
+ * begins at the run to which bytes of @from went last, or at the end.
+ */
+static void insert(struct ptes *t, struct pte_list *list, uint32_t i, struct pte_list *from)
 {
-	uint32_t behind = list->last;
+	const uint64_t first = t->runs[i].first;
+	uint32_t behind = list->last, next;
 
-	while (behind != NONE && t->runs[behind].first > t->runs[i].first)
+	if (from->went != NONE && t->runs[from->went].list == list)
+		behind = from->went;
+	while (behind != NONE && t->runs[behind].first > first)
 		behind = t->runs[behind].prev;
+	next = behind == NONE ? list->first : t->runs[behind].next;
+	for (; next != NONE && t->runs[next].first < first; next = t->runs[next].next)
+		behind = next;
 	link_run(t, list, i, behind);
 	list->bytes += t->runs[i].bytes;
-	join_both(t, flash_of(t, list->tier), i);
+	from->went = join_both(t, flash_of(t, list->tier), i);
 }
 
 /* A run is written to the next bytes of flash. */
@@ -248,7 +263,7 @@ static int move(void *ctx, uint32_t block)
 }
 
 /* A run of no list, in no block, goes to a list, by way of flash if its tier has that. */
-static int put(struct ptes *t, struct pte_list *to, uint32_t i)
+static int put(struct ptes *t, struct pte_list *to, uint32_t i, struct pte_list *from)
 {
 	struct pte_flash *f = flash_of(t, to->tier);
 	int err = 0;
@@ -271,10 +286,10 @@ static int put(struct ptes *t, struct pte_list *to, uint32_t i)
 		settle(f, i, &room);
 		if (rest == NONE)
 			break;
-		insert(t, to, i);
+		insert(t, to, i, from);
 		i = rest;
 	}
-	insert(t, to, i);
+	insert(t, to, i, from);
 	return err;
 }
 
@@ -282,7 +297,7 @@ int ptes_add(struct ptes *t, struct pte_list *to, uint64_t bytes)
 {
 	uint32_t i = new_run(t, 0, bytes);
 
-	return i == NONE ? -ENOMEM : put(t, to, i);
+	return i == NONE ? -ENOMEM : put(t, to, i, to);
 }
 
 /* Take the first run of a list, or some of its bytes, out of the list. NONE: out of memory. */
@@ -310,12 +325,12 @@ int ptes_move(struct ptes *t, struct pte_list *from, struct pte_list *to, uint64
 			return -ENOMEM;
 		bytes -= t->runs[i].bytes;
 		if (from->tier == to->tier) {
-			insert(t, to, i);
+			insert(t, to, i, from);
 			continue;
 		}
 		if (t->runs[i].block != NONE)
 			release(flash_of(t, from->tier), i);
-		err = put(t, to, i);
+		err = put(t, to, i, from);
 	}
 	return err;
 }

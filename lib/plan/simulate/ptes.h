@@ -27,12 +27,13 @@
 /**
  * struct pte_list - Runs of a tensor in one place, in the order of their bytes.
  * @bytes: their sum.
+ * @went: run of another list to which bytes went last. It may have left that list since.
  * @tier: tier of the place, or of the copies; 0: on the GPU without a copy.
  * @out: the bytes are not on the GPU.
  */
 struct pte_list {
 	uint64_t bytes;
-	uint32_t first, last;
+	uint32_t first, last, went;
 	uint8_t tier;
 	bool out;
 };
@@ -41,6 +42,7 @@ struct pte_list {
  * struct pte_run - Consecutive bytes of a tensor.
  * @first: the first one of them.
  * @block: block of flash, or PTE_NONE.
+ * @list: its list, or NULL.
  * @at: first byte in that block.
  * @next, @prev: of the list. Of runs that are not in use, @next.
  * @after, @before: of the block, in the order of places.

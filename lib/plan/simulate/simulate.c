@@ -245,6 +245,22 @@ static void collect(const struct sim *s, struct annex_sim_result *all)
 	}
 }
 
+static uint64_t chunk_for(const struct annex_sim_job *jobs, unsigned int n)
+{
+	double bytes = 0;
+	uint64_t chunk = SIM_CHUNK;
+
+	for (unsigned int i = 0; i < n; i++) {
+		const struct annex_trace *t = jobs[i].trace;
+
+		for (uint32_t u = 0; u < t->n_uses; u++)
+			bytes += (double)t->tensors[t->uses[u].tensor].bytes;
+	}
+	while (bytes > SIM_MANY && (double)chunk * SIM_CHUNKS < bytes)
+		chunk *= 2;
+	return chunk;
+}
+
 /* One page table has the tensors of all GPUs. */
 static int setup_all(struct sim *s, const struct annex_sim_job *jobs)
 {
@@ -282,6 +298,7 @@ int annex_simulate(const struct annex_sim_job *jobs, unsigned int n, const struc
 	if (err)
 		return err;
 	s.tiers = ANNEX_TIER_SSD + sys->ssds;
+	s.chunk = chunk_for(jobs, n);
 	s.random = s.opts->seed;
 	for (unsigned int t = ANNEX_TIER_SSD; t < ANNEX_TIERS; t++)
 		s.room[t] = sys->ssd_bytes ? sys->ssd_bytes : UINT64_MAX / 2;

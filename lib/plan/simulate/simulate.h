@@ -18,10 +18,16 @@
 #include <annex/simulate.h>
 #include "ptes.h"
 
-/* Small against tensors, large against the events that they cost. */
+/*
+ * Small against tensors, large against the events that they cost. If the tensors of all kernels,
+ * added up over kernels, have more than SIM_MANY bytes, a chunk is larger, so that they have at
+ * most SIM_CHUNKS.
+ */
 #define SIM_CHUNK (4ull << 20)
-/* Bytes reclaimed ahead of their use, so that both directions of the link are busy. */
-#define SIM_RECLAIM (4 * SIM_CHUNK)
+#define SIM_CHUNKS (1u << 21)
+#define SIM_MANY 0x1p46 /* 64 TiB */
+/* Chunks reclaimed ahead of their use, so that both directions of the link are busy. */
+#define SIM_RECLAIM 4
 
 enum sim_kind { SIM_IN, SIM_ALLOC, SIM_OUT };
 
@@ -122,6 +128,7 @@ struct sim {
 	struct sim_gpu *gpus;
 	unsigned int n;
 	unsigned int tiers; /* in use: up to ANNEX_TIER_SSD + ssds */
+	uint64_t chunk;     /* bytes */
 	double now;
 	uint64_t room[ANNEX_TIERS];       /* free bytes of host memory, CXL memory and SSDs */
 	uint64_t least_room[ANNEX_TIERS]; /* in this iteration */
