@@ -78,6 +78,18 @@ broken()
 	refused "$1" "^annex_g10: $2" "$g10" net -o bad.json --faults faults.txt
 }
 t=net/tensors.config k=net/kernels.config
+
+# A trace that the tool would refuse is not written.
+header=$here/../../include/annex/trace.h
+for most in TENSORS KERNELS USES; do
+	bits=$(sed -n "s/^MOST_$most = 1 << //p" "$g10")
+	holds "a trace has as many $most" \
+		grep -q "^#define ANNEX_TRACE_MAX_$most (1u << $bits)$" "$header"
+	sed "s/^MOST_$most = .*/MOST_$most = 2/" "$g10" >few.py
+	refused "more $most" "^annex_g10: net/.*: .*more than 2 (tensors|kernels)$" \
+		python3 few.py net -o few.json
+done
+
 broken "no tensor" "$t: line 2: no tensor" $t '2s/.*/tensor2/'
 broken "a tensor of 0 bytes" "$t: line 1: tensor0 has 0" $t '1s/8192,/0,/'
 broken "a number that is too long" "$t: line 1: no tensor" $t '1s/8192,/81928192819281928192,/'

@@ -23,9 +23,12 @@ TIME = re.compile(r"Execution Time: (\d{1,16})")
 ASIDE = re.compile(r"Parent (Layer|OP) ID:.*|\([-\d,]*\)|_+|")
 FAULT = re.compile(r"(\d{1,9}) (\d{1,9}(?:\.\d{1,9})?) ms")
 LISTS = {"Input Tensors:": "in", "Output Tensors:": "out"}
-# Of all tensors and of all kernels of a trace (docs/trace-format.md).
+# Limits of a trace (annex/trace.h): of all its tensors, of all its kernels, of their lists.
+MOST_TENSORS = 1 << 22
 MOST_BYTES = 1 << 50
+MOST_KERNELS = 1 << 22
 MOST_NS = 1 << 53
+MOST_USES = 1 << 26
 
 
 class Refused(Exception):
@@ -51,6 +54,8 @@ def read_tensors(path):
             raise Refused(f"{place}: tensor{name} appears twice")
         if not size:
             raise Refused(f"{place}: tensor{name} has 0 bytes")
+        if len(tensors) == MOST_TENSORS:
+            raise Refused(f"{place}: more than {MOST_TENSORS} tensors")
         total += size
         if total > MOST_BYTES:
             raise Refused(f"{place}: with tensor{name} all tensors have more than {MOST_BYTES} "
@@ -71,12 +76,14 @@ def read_use(place, match, tensors):
 
 def read_kernels(path, tensors, ghz):
     """The kernels, as a trace has them."""
-    kernels, uses, total = [], None, 0
+    kernels, uses, total, n_uses = [], None, 0, 0
     for place, line in lines_of(path):
         kernel, time, tensor = (p.fullmatch(line) for p in (KERNEL, TIME, TENSOR))
         if kernel:
             if int(kernel[1]) != len(kernels):
                 raise Refused(f"{place}: kernel {len(kernels)} should follow")
+            if len(kernels) == MOST_KERNELS:
+                raise Refused(f"{place}: more than {MOST_KERNELS} kernels")
             kernels.append({"name": kernel[2], "ns": None, "in": [], "out": []})
             uses = None
         elif time and kernels:
@@ -90,6 +97,9 @@ def read_kernels(path, tensors, ghz):
             uses = kernels[-1][LISTS[line]]
         elif tensor and uses is not None:
             uses.append(read_use(place, tensor, tensors))
+            n_uses += 1
+            if n_uses > MOST_USES:
+                raise Refused(f"{place}: all kernels use more than {MOST_USES} tensors")
         elif not ASIDE.fullmatch(line):
             raise Refused(f"{place}: neither a kernel, its time, nor a tensor of it")
     for number, kernel in enumerate(kernels):
