@@ -3,10 +3,12 @@
  * annex: work on data larger than memory, straight from storage.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <annex/log.h>
 #include <annex/mapping.h>
 #include "tools/common/cleanup.h"
@@ -80,11 +82,26 @@ static int run(int argc, char **argv)
 	return err ? err : cli_dispatch(tool_commands, about, argc, argv);
 }
 
+/*
+ * A file or device that is opened next must not get the number of a closed standard stream, because
+ * reports and messages would overwrite it. Writes to such a stream fail (EBADF).
+ */
+static bool fill_closed_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	char **given = argv;
 	int err;
 
+	if (!fill_closed_streams())
+		return EXIT_FAILURE;
 	argv = put_command_first(&argc, argv);
 	cleanup_init();
 	annex_mapping_catch(); /* a file that is truncated is an error, and no end of the program */

@@ -146,3 +146,14 @@ if truncate -s 32M fs.img && mkfs.ext4 -q fs.img && mkdir full &&
 else
 	skip "a file system on a loop device: this user cannot mount one"
 fi
+
+# A closed stream's number does not become the device's.
+head -c 1M /dev/zero >closed.img
+cp closed.img open.img
+claim "bench block writes" "$annex" bench block 'file:open.img?direct=0' --write --overwrite \
+	--ios 64
+refused "its report on a closed stream" "report: Bad file descriptor" sh -c \
+	"'$annex' bench block 'file:closed.img?direct=0' --write --overwrite --ios 64 >&-"
+holds "which does not go to the device" sh -c '! grep -q device closed.img'
+holds "other streams may be closed" sh -c \
+	"'$annex' bench block 'file:closed.img?direct=0' --ios 64 <&- 2>&-"
