@@ -41,6 +41,9 @@ END
 claim "names with spaces" "$annex" scan --csv s.csv --where 'trip distance >= 2' --json \
 	--sum 'total, odd,trip distance' --verify
 value "names with spaces" passed 2
+{ printf '\xef\xbb\xbf' && sed '1s/^[^,]*/"trip distance"/' s.csv; } >mark.csv
+claim "a byte order mark" "$annex" scan --csv mark.csv --where 'trip distance >= 2'
+holds "is no part of a name" grep -q "^  where  *trip distance >= 2" out
 claim "sums of integers are exact" "$annex" scan --csv s.csv --where 'total<0.25' --sum big --verify
 holds "every digit is printed" grep -q "sum 18014398509481986, mean" out
 claim "sums of integers are exact" "$annex" scan --csv s.csv --where 'total<0.25' --json \

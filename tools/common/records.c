@@ -107,6 +107,7 @@ static int broken(struct reader *x, struct csv_parser *p, uint64_t line)
 	return err_set(-ENOMEM, "no memory for a line of %s", x->r->path);
 }
 
+/* A byte order mark, with which Excel begins a file, is no part of the first name. */
 static int parse_all(struct reader *x, struct csv_parser *p, FILE *f, char *buf)
 {
 	uint64_t before = 1, done = 0;
@@ -116,7 +117,8 @@ static int parse_all(struct reader *x, struct csv_parser *p, FILE *f, char *buf)
 	if (fstat(fileno(f), &st))
 		return err_sys("cannot read %s", x->r->path);
 	while (!x->err && (n = fread(buf, 1, CHUNK, f))) {
-		size_t ate = csv_parse(p, buf, n, on_field, on_end, x);
+		const size_t mark = !done && n >= 3 && !memcmp(buf, "\xef\xbb\xbf", 3) ? 3 : 0;
+		size_t ate = mark + csv_parse(p, buf + mark, n - mark, on_field, on_end, x);
 
 		if (ate < n && !x->err)
 			return broken(x, p, before + newlines(buf, ate));
