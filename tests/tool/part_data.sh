@@ -44,6 +44,10 @@ value "names with spaces" passed 2
 { printf '\xef\xbb\xbf' && sed '1s/^[^,]*/"trip distance"/' s.csv; } >mark.csv
 claim "a byte order mark" "$annex" scan --csv mark.csv --where 'trip distance >= 2'
 holds "is no part of a name" grep -q "^  where  *trip distance >= 2" out
+printf 'n,\xe9\n1,2\n' >latin.csv
+claim "a sum of a name in Latin-1" "$annex" scan --csv latin.csv --where 'n==1' --sum $'\xe9'
+refused "in JSON" "needs names in UTF-8" "$annex" scan --csv latin.csv --where 'n==1' \
+	--sum $'\xe9' --json
 claim "sums of integers are exact" "$annex" scan --csv s.csv --where 'total<0.25' --sum big --verify
 holds "every digit is printed" grep -q "sum 18014398509481986, mean" out
 claim "sums of integers are exact" "$annex" scan --csv s.csv --where 'total<0.25' --json \

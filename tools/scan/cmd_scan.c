@@ -294,6 +294,15 @@ static int set_gpu(void *opts, const char *opt, char *arg)
 	return arg ? cli_u32(opt, arg, 0, 1023, &o->gpu) : 0;
 }
 
+static bool is_utf8(const char *text)
+{
+	json_t *value = json_string(text);
+	const bool is = value;
+
+	json_decref(value);
+	return is;
+}
+
 static int check_opts(struct scan_opts *o)
 {
 	int err = storage_settle(&o->store);
@@ -303,6 +312,9 @@ static int check_opts(struct scan_opts *o)
 	if (o->on_gpu && (o->store.threads_named || o->store.cache_in))
 		return err_set(-EINVAL, "--gpu has its threads and its cache on the GPU: leave out "
 					"--threads and --cache-in");
+	/* Names are keys of the report. */
+	if (o->json && o->sums && !is_utf8(o->sums))
+		return err_set(-EINVAL, "--sum %s: --json needs names in UTF-8", o->sums);
 	if (!o->columns == !o->csv)
 		return err_set(-EINVAL, "name the data, by either --columns DIR or --csv FILE");
 	if (!o->where)
