@@ -9,6 +9,12 @@ for c in "bench cuda" "graph bfs" "graph cc" "graph pagerank" vadd; do
 	holds "which tells of GPUs" grep -q -- "--gpu" out
 	holds "with an example" grep -q "annex $c" out
 done
+for c in "graph bfs" "graph cc" "graph pagerank" scan vadd; do
+	# shellcheck disable=SC2086
+	claim "$c has help" "$annex" $c --help
+	holds "which says what --gpu excludes" sh -c \
+		"tr -s ' \n' ' ' <out | grep -q -- '--gpu[^;]*; excludes --threads'"
+done
 refused "no such part" "queues, cold, hot" "$annex" bench cuda warm
 refused "two parts" "too many" "$annex" bench cuda hot cold
 refused "more queues than there is room for" "from 1 to 16" "$annex" bench cuda --queues 17

@@ -18,9 +18,11 @@ static int set_gpu(void *o, const char *opt, char *arg)
 	return arg ? cli_u32(opt, arg, 0, 1023, &run->gpu) : 0;
 }
 
-const struct cli_option run_gpu_options[] = {{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
-					      "Compute on GPU N (0), with the cache in its memory"},
-					     {0}};
+const struct cli_option run_gpu_options[] = {
+	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
+	 "Compute on GPU N (0), with the cache in its memory; excludes --threads, --cache-in, "
+	 "--access, --cold, --warm and --mechanisms"},
+	{0}};
 
 int gpu_check(const struct run *run)
 {

@@ -333,7 +333,7 @@ static const struct cli_option options[] = {
 	{"sum", 0, "COL,...", 0, OPT_CALL(set_sums),
 	 "Columns to sum over these rows (none: the rows are counted)"},
 	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
-	 "Compute on GPU N (0), with the cache in its memory"},
+	 "Compute on GPU N (0), with the cache in its memory; excludes --threads and --cache-in"},
 	{"verify", 0, NULL, 0, OPT_FLAG(struct scan_opts, verify),
 	 "Compare with the answer of plain reads"},
 	CLI_TABLE(struct scan_opts, store, storage_cache_options),

@@ -438,7 +438,8 @@ static const struct cli_option options[] = {
 	{"verify", 0, NULL, 0, OPT_FLAG(struct vadd, verify),
 	 "Read all three vectors again and check the sum"},
 	{"gpu", 0, "N", 0, OPT_CALL_OR_NULL(set_gpu),
-	 "Add on GPU N (0), with the caches in its memory"},
+	 "Add on GPU N (0), with the caches in its memory; excludes --threads, --cache-in and mem: "
+	 "devices"},
 	CLI_TABLE(struct vadd, store, storage_cache_options),
 	CLI_JSON(struct vadd, json),
 	{0}};
