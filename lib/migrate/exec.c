@@ -50,12 +50,16 @@ int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 	if (e->opts.system)
 		e->system = *e->opts.system;
 	e->space = s;
-	if ((e->policy || !strcmp(name, "none")) && e->opts.drift > 1) {
+	if (!e->policy && strcmp(name, "none"))
+		err = annex_fail(-EINVAL, "exec: there is no policy \"%s\"", name);
+	else if (!(e->opts.drift > 1))
+		err = annex_fail(-EINVAL, "exec: a drift of %g, which must be above 1",
+				 e->opts.drift);
+	if (err)
+		free(e);
+	else
 		*out = e;
-		return 0;
-	}
-	free(e);
-	return annex_fail(-EINVAL, "exec: no policy \"%s\", or a drift of 1 or less", name);
+	return err;
 }
 
 void annex_exec_destroy(struct annex_exec *e)

@@ -388,7 +388,7 @@ static void one_kernel(struct annex_exec *e, void *p)
 static void no_plan(void)
 {
 	struct annex_space_opts opts = {.device = MIB, .host = 4 * MIB, .size = 4 * MIB};
-	struct annex_exec_opts bad = {.drift = 1};
+	struct annex_exec_opts bad = {.drift = 1}, unknown = {.policy = "annexe"};
 	uint64_t end = annex_now() + WAIT_NS;
 	struct annex_exec_stats st = {0};
 	struct annex_space *space;
@@ -397,6 +397,9 @@ static void no_plan(void)
 
 	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &space), 0);
 	CU_ASSERT_EQUAL(annex_exec_create(space, &bad, &e), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(annex_last_error(), "a drift of 1,"));
+	CU_ASSERT_EQUAL(annex_exec_create(space, &unknown, &e), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(annex_last_error(), "exec: there is no policy \"annexe\"");
 	CU_ASSERT_EQUAL_FATAL(annex_exec_create(space, NULL, &e), 0);
 	CU_ASSERT_EQUAL_FATAL(annex_alloc(space, "all", MIB, &p), 0);
 	while (!st.plan_err && annex_now() < end) {
