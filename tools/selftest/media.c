@@ -99,6 +99,15 @@ static int spaces_open(const char *uri, unsigned char *buf)
 	return err ? err : annex_alloc(now.space, "selftest", SELFTEST_AREA, (void **)&now.tensor);
 }
 
+static int wait_end(struct annex_move *m)
+{
+	int err = annex_move_wait(m, WAIT_MS);
+
+	if (err == -ETIMEDOUT)
+		annex_move_forget(m);
+	return err;
+}
+
 /* Bytes are prefetched before they are accessed, so that losing them is an error, not a signal. */
 static int spaces_move(unsigned char *buf, uint64_t at, uint64_t n, bool write)
 {
@@ -107,7 +116,7 @@ static int spaces_move(unsigned char *buf, uint64_t at, uint64_t n, bool write)
 	int err = annex_prefetch(now.space, bytes, n, 0, &m);
 
 	if (!err)
-		err = annex_move_wait(m, WAIT_MS);
+		err = wait_end(m);
 	if (!err)
 		memcpy(write ? bytes : buf, write ? buf : bytes, n);
 	return err;
@@ -165,7 +174,7 @@ int medium_settle(void)
 	if (!err && now.space)
 		err = annex_pre_evict(now.space, now.tensor, SELFTEST_AREA, ANNEX_TIER_SSD, &m);
 	if (!err && now.space)
-		err = annex_move_wait(m, WAIT_MS);
+		err = wait_end(m);
 	if (!err && now.range && !(annex_hdm_traits(now.uri) & ANNEX_TRAIT_VOLATILE))
 		err = reopen_range();
 	return err;
