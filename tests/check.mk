@@ -135,7 +135,7 @@ model_benches := bench-ndp bench-cxl bench-fs bench-query
 thread_gate := $(filter-out fs ssd,$(thread_rooms))
 # Both gates, the longest first, since the last steps run alone.
 user_exec := exec exec_made
-user_migrate := mem mem_faults mem_pool mem_share mem_signal mem_threads mem_trouble
+user_migrate := mem mem_faults mem_forks mem_pool mem_share mem_signal mem_threads mem_trouble
 gate_product := pytorch guests-nvme-6.12 guests-cxl-6.12 guests-6.1 guests-7.3 guests-peer-7.3 \
 	$(addprefix thread/unit/,$(filter-out $(model_rooms),$(thread_gate))) \
 	$(addprefix sane/unit/,$(filter-out $(model_rooms),$(UNIT_ROOMS))) module \

@@ -16,6 +16,10 @@
  * A thread that accesses absent bytes waits until they are in the device tier (userfaultfd, or
  * SIGSEGV if that is refused). When the device tier is full, the least recently used bytes are
  * evicted. Plans (annex/exec.h) move tensors ahead of their use.
+ *
+ * Stores, spaces and planners belong to the process that made them. In a child of fork() calls
+ * return -ECHILD, counters are 0, iterations over tensors are empty, and calls that close or free
+ * them do nothing. An access to a tensor there ends with a SIGSEGV.
  */
 #ifndef ANNEX_MEM_H
 #define ANNEX_MEM_H

@@ -26,10 +26,13 @@
 int annex_exec_create(struct annex_space *s, const struct annex_exec_opts *opts,
 		      struct annex_exec **out)
 {
-	struct annex_exec *e = calloc(1, sizeof(*e));
+	struct annex_exec *e;
 	const char *name;
 	int err = 0;
 
+	if (s->fork.child)
+		return fork_refuse("space");
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return annex_fail(-ENOMEM, "exec: no memory");
 	if (opts)
@@ -66,7 +69,7 @@ void annex_exec_destroy(struct annex_exec *e)
 {
 	KEEP_LAST_ERROR(true);
 
-	if (!e)
+	if (!e || e->space->fork.child)
 		return;
 	if (e->runs && e->flies)
 		annex_exec_after(e);
@@ -114,6 +117,8 @@ static void start(struct annex_exec *e)
 
 int annex_exec_begin(struct annex_exec *e)
 {
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (e->iterates)
 		return annex_fail(-EINVAL, "exec: an iteration is under way");
 	if (e->space->guard)
@@ -130,6 +135,8 @@ int annex_exec_restart(struct annex_exec *e)
 {
 	int err;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (!e->iterates || e->runs)
 		return annex_fail(-EINVAL, "exec: no iteration is under way, or a kernel runs");
 	err = annex_flights_wait(e);
@@ -345,6 +352,8 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 	uint64_t since = annex_now();
 	int err;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (!e->iterates || e->runs)
 		return annex_fail(-EINVAL, "exec: %s begins out of turn", name ? name : "a kernel");
 	clock_kernel(e, since);
@@ -366,8 +375,11 @@ int annex_exec_before(struct annex_exec *e, const char *name, const struct annex
 int annex_exec_before_on(struct annex_exec *e, void *stream, const char *name,
 			 const struct annex_exec_use *uses, unsigned int n)
 {
-	int err = e->runs ? 0 : annex_flight_prepare(e, stream);
+	int err;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
+	err = e->runs ? 0 : annex_flight_prepare(e, stream);
 	if (!err)
 		err = annex_exec_before(e, name, uses, n);
 	if (err == -EINVAL && e->runs) /* another kernel's turn */
@@ -386,6 +398,8 @@ int annex_exec_after(struct annex_exec *e)
 {
 	uint32_t k = e->now.n_kernels - 1;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (!e->runs)
 		return annex_fail(-EINVAL, "exec: no kernel runs");
 	e->now.kernels[k].faulted = faults_of(e->space) != e->faults;
@@ -418,11 +432,14 @@ static bool has_drifted(const struct annex_exec *e)
 
 int annex_exec_give(struct annex_exec *e, struct annex_trace *trace, struct annex_plan *plan)
 {
-	struct annex_system sys = annex_machine(e);
+	struct annex_system sys;
 	int err;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (e->iterates || !e->policy)
 		return annex_fail(-EINVAL, "exec: an iteration is under way, or none has plans");
+	sys = annex_machine(e);
 	err = annex_plan_check(plan, trace, &sys);
 	return err ? err : annex_kinds_give(&e->kinds, &sys, trace, plan);
 }
@@ -485,6 +502,8 @@ int annex_exec_end(struct annex_exec *e)
 	bool seen;
 	int err;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (!e->iterates)
 		return annex_fail(-EINVAL, "exec: no iteration is under way");
 	if (e->runs)
@@ -517,7 +536,7 @@ const struct annex_plan *annex_exec_plan(const struct annex_exec *e,
 					 const struct annex_trace **trace,
 					 const struct annex_system **sys)
 {
-	if (!e->plan)
+	if (!e->plan || e->space->fork.child)
 		return NULL;
 	*trace = e->plan->trace;
 	*sys = &e->plan->sys;
@@ -528,6 +547,8 @@ int annex_exec_trace(const struct annex_exec *e, struct annex_trace **trace)
 {
 	const struct iteration_log *last = &e->kinds.logs[0];
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (!e->kinds.n_logs || !last->n_kernels)
 		return annex_fail(-ENODATA, "exec: no iteration with a kernel has ended");
 	return annex_log_trace(last, false, trace);

@@ -453,6 +453,8 @@ int annex_move_await(struct annex_move *m, struct annex_patience *patience, uint
 	int err = 0;
 	bool done;
 
+	if (s->fork.child)
+		return fork_refuse("space");
 	pthread_mutex_lock(&s->lock);
 	while (!m->done && !err)
 		err = thread_wait(&m->ended, &s->lock, patience);
@@ -483,7 +485,7 @@ void annex_move_forget(struct annex_move *m)
 	struct annex_space *s;
 	bool done;
 
-	if (!m)
+	if (!m || m->space->fork.child)
 		return;
 	s = m->space;
 	pthread_mutex_lock(&s->lock);

@@ -61,6 +61,8 @@ int annex_move_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 	struct annex_move *m = NULL;
 	int err;
 
+	if (s->fork.child)
+		return fork_refuse("space");
 	if (want->to >= ANNEX_TIERS || (want->to != ANNEX_TIER_GPU && !s->tiers[want->to].present))
 		return annex_fail(-ENXIO, "move: the space has no tier %u", want->to);
 	pthread_mutex_lock(&s->lock);
@@ -155,6 +157,8 @@ int annex_free(struct annex_space *s, void *ptr)
 
 	if (!ptr)
 		return 0;
+	if (s->fork.child)
+		return fork_refuse("space");
 	pthread_mutex_lock(&s->lock);
 	t = annex_tensor_end(s, ptr, &shares);
 	if (t && !shares) {
@@ -247,6 +251,8 @@ int annex_tensor_hold(struct annex_space *s, const void *ptr, bool on, bool writ
 	struct tensor *t;
 	int err = 0;
 
+	if (s->fork.child)
+		return fork_refuse("space");
 	pthread_mutex_lock(&s->lock);
 	t = annex_tensor_at(s, ptr, 1, &first, &n);
 	if (!t || (!on && (t->holds <= t->flights || (writes && !t->writers)))) {

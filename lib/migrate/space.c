@@ -36,8 +36,11 @@ static int check_sizes(struct annex_space_opts *o)
 	o->device = round_up(o->device);
 	o->host = round_up(o->host);
 	o->cxl_bytes = round_up(o->cxl_bytes);
-	for (unsigned int i = 0; i < o->n_stores; i++)
+	for (unsigned int i = 0; i < o->n_stores; i++) {
+		if (o->stores[i]->fork.child)
+			return fork_refuse(annex_dev_uri(o->stores[i]->dev));
 		all += o->stores[i]->opts.bytes;
+	}
 	all += o->device + o->host + o->cxl_bytes;
 	if (!o->size)
 		o->size = all < most ? all : most;
@@ -333,6 +336,20 @@ static void release(struct annex_space *s)
 	free(s);
 }
 
+/* Descriptors would keep memory after the parent has ended. */
+static void in_child(struct fork_watch *w)
+{
+	struct annex_space *s =
+		(struct annex_space *)(void *)((char *)w - offsetof(struct annex_space, fork));
+	int *fds[] = {&s->file, &s->uffd, &s->transfers, &s->bell};
+
+	for (unsigned int i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
 int annex_space_create(const struct annex_space_opts *opts, struct annex_space **out)
 {
 	struct annex_space *s = calloc(1, sizeof(*s));
@@ -350,6 +367,8 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 		release(s);
 		return err;
 	}
+	s->fork.in_child = in_child;
+	fork_watch(&s->fork);
 	*out = s;
 	return 0;
 }
@@ -376,9 +395,10 @@ static void settle(struct annex_space *s)
 
 void annex_space_destroy(struct annex_space *s)
 {
-	if (!s)
+	if (!s || s->fork.child)
 		return;
 	settle(s);
+	fork_forget(&s->fork);
 	release(s);
 }
 
@@ -389,6 +409,8 @@ int annex_space_resize(struct annex_space *s, uint64_t device)
 	uint32_t excess;
 
 	least = least > DEVICE_MIN ? least : DEVICE_MIN;
+	if (s->fork.child)
+		return fork_refuse("space");
 	if (device < least || device > s->opts.size)
 		return annex_fail(-EINVAL, "space: a device tier of %llu bytes: from %llu to %llu",
 				  (ull)device, (ull)least, (ull)s->opts.size);
@@ -413,6 +435,8 @@ void annex_space_trim(struct annex_space *s)
 {
 	struct job_list start = {0};
 
+	if (s->fork.child)
+		return;
 	pthread_mutex_lock(&s->lock);
 	annex_tensor_drop_kept(s, UINT32_MAX);
 	annex_jobs_settle(s, &start);
@@ -438,6 +462,10 @@ void annex_space_get_stats(struct annex_space *s, struct annex_space_stats *out)
 {
 	struct annex_space_stats now;
 
+	if (s->fork.child) {
+		*out = (struct annex_space_stats){0};
+		return;
+	}
 	pthread_mutex_lock(&s->lock);
 	now = s->stats;
 	now.device = pages_bytes(s->device);

@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <annex/frames.h>
 #include <annex/mem.h>
+#include "core/fork.h"
 #include "link.h"
 #include "runs.h"
 
@@ -146,6 +147,7 @@ struct order {
  * struct annex_space - A space. Locks of links and stores are taken after its own: finish.h.
  * @lock: protects all members that change.
  * @idle: signalled when @jobs is 0, and when @trims becomes 0.
+ * @fork: a child must not use its copy.
  * @opts: the options.
  * @pool: private memory; NULL: @file, or @frames.
  * @file: the memory.
@@ -204,6 +206,7 @@ struct order {
 struct annex_space {
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
+	struct fork_watch fork;
 	struct annex_space_opts opts;
 	struct pool *pool;
 	int file, uffd, transfers, bell;

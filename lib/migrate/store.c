@@ -392,6 +392,7 @@ int annex_store_open(const char *uri, const struct annex_store_opts *opts, struc
 		release(store);
 		return err;
 	}
+	fork_watch(&store->fork);
 	*out = store;
 	return 0;
 }
@@ -400,13 +401,14 @@ int annex_store_close(struct annex_store *store)
 {
 	uint32_t users;
 
-	if (!store)
+	if (!store || store->fork.child)
 		return 0;
 	pthread_mutex_lock(&store->lock);
 	users = store->users;
 	pthread_mutex_unlock(&store->lock);
 	if (users)
 		return annex_fail(-EBUSY, "%s: %u spaces use it", annex_dev_uri(store->dev), users);
+	fork_forget(&store->fork);
 	release(store);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #define ANNEX_MIGRATE_STORE_H
 
 #include <annex/device.h>
+#include "core/fork.h"
 #include "link.h"
 #include "runs.h"
 
@@ -10,6 +11,7 @@
  * struct annex_store - A device that spaces evict to.
  * @link: its link.
  * @lock: protects @runs and @users.
+ * @fork: a child must not use its copy.
  * @runs: map of its pages.
  * @dev: the device.
  * @opts: the options.
@@ -23,6 +25,7 @@
 struct annex_store {
 	struct link link;
 	pthread_mutex_t lock;
+	struct fork_watch fork;
 	struct runs runs;
 	struct annex_dev *dev;
 	struct annex_store_opts opts;

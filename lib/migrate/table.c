@@ -13,6 +13,8 @@ int annex_mem_lookup(struct annex_space *s, const void *ptr, struct annex_mem_pa
 	struct annex_mem_page page;
 	struct tensor *t;
 
+	if (s->fork.child)
+		return fork_refuse("space");
 	pthread_mutex_lock(&s->lock);
 	t = annex_tensor_at(s, ptr, 1, &first, &n);
 	if (t) {
@@ -65,6 +67,8 @@ int annex_mem_next(struct annex_space *s, const void **cursor, struct annex_mem_
 	struct annex_mem_tensor found = {.bytes = 0};
 	const struct tensor *t;
 
+	if (s->fork.child)
+		return 0;
 	pthread_mutex_lock(&s->lock);
 	t = from_page(s, (at + ANNEX_MEM_PAGE - 1) / ANNEX_MEM_PAGE);
 	if (t) {

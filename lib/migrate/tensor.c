@@ -424,6 +424,8 @@ int annex_tensor_new(struct annex_space *s, const char *name, uint64_t bytes, bo
 	int err;
 
 	*dirty = false;
+	if (s->fork.child)
+		return fork_refuse("space");
 	if (!bytes)
 		return annex_fail(-EINVAL, "%s: a tensor of no bytes", name ? name : "space");
 	/* @name may be in the space itself: the handler of its fault needs the lock. */

@@ -222,6 +222,8 @@ int annex_exec_made(struct annex_exec *e, const void *ptr)
 	int64_t number;
 	int err;
 
+	if (e->space->fork.child)
+		return fork_refuse("exec");
 	if (!e->runs)
 		return annex_fail(-EINVAL, "exec: no kernel runs that could make a tensor");
 	annex_uses_wait_from_now(e);
