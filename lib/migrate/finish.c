@@ -251,6 +251,19 @@ static void end(struct annex_space *s, struct job *job, const uint32_t *crc, str
 	free(job);
 }
 
+void annex_jobs_recall(struct annex_space *s, uint32_t first, uint32_t n)
+{
+	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {
+		struct job_list jobs = {0};
+		struct job *job;
+
+		if (s->tiers[tier].present)
+			jobs = annex_link_recall(&s->tiers[tier].lane, first, n);
+		while ((job = annex_jobs_take(&jobs)))
+			annex_job_recall(s, job);
+	}
+}
+
 void annex_jobs_settle(struct annex_space *s, struct job_list *start)
 {
 	struct job *job;

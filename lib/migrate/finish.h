@@ -35,6 +35,9 @@
  */
 void annex_jobs_settle(struct annex_space *s, struct job_list *start);
 
+/* Cancel evictions of these pages that have not begun, and put them into @ended of the space. */
+void annex_jobs_recall(struct annex_space *s, uint32_t first, uint32_t n);
+
 /* Pass jobs to their links. Jobs that a link carries out at once end here. No lock is held. */
 void annex_jobs_start(struct job_list *start);
 

@@ -10,20 +10,6 @@
 
 #define PAGE_MS 60000u /* time limit for bringing in the page of a small tensor */
 
-/* Cancel evictions of these pages that have not begun. */
-static void recall(struct annex_space *s, uint32_t first, uint32_t n)
-{
-	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++) {
-		struct job_list jobs = {0};
-		struct job *job;
-
-		if (s->tiers[tier].present)
-			jobs = annex_link_recall(&s->tiers[tier].lane, first, n);
-		while ((job = annex_jobs_take(&jobs)))
-			annex_job_recall(s, job);
-	}
-}
-
 static int request_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 			 const struct want *want, struct annex_move **move, struct job_list *start)
 {
@@ -41,7 +27,7 @@ static int request_begin(struct annex_space *s, const void *ptr, uint64_t bytes,
 	m->end = first + n;
 	m->detached = !move;
 	if (want->to == ANNEX_TIER_GPU && want->most)
-		recall(s, first, n);
+		annex_jobs_recall(s, first, n);
 	if (s->ended.head)
 		annex_jobs_settle(s, start);
 	/* Pages that are needed soon should not be evicted next. */

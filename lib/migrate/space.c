@@ -373,7 +373,10 @@ int annex_space_create(const struct annex_space_opts *opts, struct annex_space *
 	return 0;
 }
 
-/* Cancel waiting jobs, and wait for transfers in flight, which end within their time limits. */
+/*
+ * Cancel waiting jobs and queued evictions, and wait for transfers in flight, which end within
+ * their time limits.
+ */
 static void settle(struct annex_space *s)
 {
 	struct job_list start = {0};
@@ -384,6 +387,7 @@ static void settle(struct annex_space *s)
 		if (s->tensors[i].n)
 			annex_moves_cancel(s, &s->tensors[i]);
 	annex_room_drop(s, NULL);
+	annex_jobs_recall(s, 0, s->n_pages);
 	annex_jobs_settle(s, &start);
 	while (s->jobs || s->trims)
 		THREAD_KEPT(pthread_cond_wait(&s->idle, &s->lock));

@@ -277,6 +277,23 @@ static void destroyed_while_reads_fail(void)
 	CU_ASSERT_EQUAL(annex_store_close(r.stores[0]), 0);
 }
 
+/* Queued evictions are cancelled, which would take eight seconds. */
+static void destroyed_before_it_leaves(void)
+{
+	uint64_t until;
+	struct mem_rig r;
+	char *p;
+
+	open_one(&r, "mem:16M", (struct annex_store_opts){.write_rate = 1e6, .depth = 1},
+		 (struct annex_space_opts){.device = 16 * MIB});
+	p = made_of(&r, "p", 8 * MIB, 1);
+	CU_ASSERT_EQUAL(annex_pre_evict(r.space, p, 8 * MIB, ANNEX_TIER_SSD, NULL), 0);
+	until = annex_deadline_ms(4000);
+	annex_space_destroy(r.space);
+	CU_ASSERT(annex_now() < until);
+	CU_ASSERT_EQUAL(annex_store_close(r.stores[0]), 0);
+}
+
 /* An access to a page whose write has failed does not wait for all other evictions. */
 static void touched_before_it_leaves(void)
 {
@@ -667,6 +684,7 @@ UNIT_SUITE(mem_trouble, {"one failed write", one_failed_write}, {"a cause is kep
 	   {"held for a while", held_for_a_while}, {"more is held", more_is_held},
 	   {"accesses beside held tensors", touched_beside_held},
 	   {"destroyed while reads fail", destroyed_while_reads_fail},
+	   {"destroyed before it leaves", destroyed_before_it_leaves},
 	   {"touched before it leaves", touched_before_it_leaves},
 	   {"fetched before it leaves", fetched_before_it_leaves},
 	   {"waited for while it leaves", waited_for_while_it_leaves},
