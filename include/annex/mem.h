@@ -49,7 +49,8 @@ struct annex_store;
  *	slower hardware (default: no limit).
  * @write_rate: largest rate of writes, likewise.
  * @depth: transfers in flight, at most half of the entries of the device's queues (default 32).
- * @timeout_ms: time limit of a command in milliseconds (default 30000).
+ * @timeout_ms: time limit of a command in milliseconds (default 30000). After three commands in a
+ *	row that exceed it, evictions and prefetches fail for a second.
  * @provider: provider of queues and buffers (default annex_provider_pages()). Pinned memory is
  *	faster for spaces in a GPU's memory.
  */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <annex/detail/atomic.h>
 #include <annex/detail/clock.h>
 #include "core/log.h"
 #include "link.h"
@@ -15,11 +16,37 @@
 #define DEPTH 32u
 #define DEPTH_MAX 512u
 #define TIMEOUT_MS 30000u
+#define SILENT 3u /* commands in a row that time out before others are given up */
+#define REST ANNEX_NSEC_PER_SEC
 #define FAULT_BUFFERS 8u /* buffers for page faults, beyond those of other transfers */
 
 static struct annex_store *store_of(struct link *link)
 {
 	return (struct annex_store *)((char *)link - offsetof(struct annex_store, link));
+}
+
+/* Whether the device has answered none of its last commands: each attempt takes a timeout. */
+static bool is_silent(const struct annex_store *store)
+{
+	/* Relaxed: only the numbers matter. */
+	return annex_atomic_load(&store->silent, ANNEX_RELAXED) >= SILENT &&
+	       annex_now() < annex_atomic_load(&store->rest, ANNEX_RELAXED);
+}
+
+/* An attempt has ended with @err, which is the device's answer unless it was late, or reset. */
+static void heard(struct annex_store *store, int err)
+{
+	/* Relaxed: only the numbers matter. */
+	if (err != -ETIMEDOUT && err != -ECANCELED)
+		annex_atomic_store(&store->silent, 0, ANNEX_RELAXED);
+	if (err != -ETIMEDOUT)
+		return;
+	annex_atomic_store(&store->rest, annex_now() + REST, ANNEX_RELAXED);
+	if (annex_atomic_add(&store->silent, 1, ANNEX_RELAXED) == SILENT - 1)
+		annex_log(ANNEX_LOG_WARNING,
+			  "%s: %u commands in a row have not completed in %u ms: transfers fail at "
+			  "once for a second",
+			  annex_dev_uri(store->dev), SILENT, store->opts.timeout_ms);
 }
 
 /* Jobs that programs wait for have a queue pair of their own. */
@@ -214,6 +241,10 @@ static void store_begin(struct link *link, struct job **jobs, unsigned int n)
 	struct annex_store *store = store_of(link);
 
 	for (unsigned int i = 0; i < n; i++) {
+		/* Jobs that programs wait for have no second chance. */
+		if (!jobs[i]->err && !jobs[i]->drop && jobs[i]->kind != JOB_FAULT &&
+		    is_silent(store))
+			jobs[i]->err = -ETIMEDOUT;
 		jobs[i]->limit = annex_deadline_ms(store->opts.timeout_ms);
 		jobs[i]->ended = jobs[i]->err || jobs[i]->drop;
 	}
@@ -244,6 +275,7 @@ static void wait_for(struct link *link, struct job *job)
 	job->err = rc ? rc : annex_nvme_errno(res.status);
 	if (job->err == -ECANCELED && late)
 		job->err = -ETIMEDOUT;
+	heard(store, job->err);
 }
 
 static bool has_ended(struct link *link, struct job *job)
@@ -255,12 +287,13 @@ static bool has_ended(struct link *link, struct job *job)
 	if (rc == -EINPROGRESS)
 		return false;
 	job->err = rc ? rc : annex_nvme_errno(res.status);
+	heard(store, job->err);
 	return true;
 }
 
 /*
  * The controller was reset because of another command, or one of several jobs has failed: carry out
- * each job again, alone.
+ * each job again, alone, unless the device is silent: each attempt would take a timeout.
  */
 static void again(struct link *link, struct job *first)
 {
@@ -275,8 +308,12 @@ static void again(struct link *link, struct job *first)
 		/* The failure may be that of filling the buffer. */
 		if (!job->err && job->bounced && is_out(job))
 			job->err = annex_copy_device(job, buffer_of(store, first) + done, false);
-		if (!job->err)
+		if (!job->err && is_silent(store)) {
+			job->err = -ETIMEDOUT;
+		} else if (!job->err) {
 			job->err = annex_dev_io(store->dev, &io, 1, NULL);
+			heard(store, job->err);
+		}
 	}
 }
 

@@ -20,6 +20,8 @@
  * @buffers: bounce buffers of JOB_PAGES pages, for memory that the device cannot reach.
  * @buffers_at: their device address.
  * @free_buffers: map of the buffers.
+ * @silent: commands that timed out since the device last completed one.
+ * @rest: with many of these, other transfers fail until this time, in ns.
  * @works: @link was started.
  */
 struct annex_store {
@@ -29,7 +31,8 @@ struct annex_store {
 	struct runs runs;
 	struct annex_dev *dev;
 	struct annex_store_opts opts;
-	uint32_t block, users;
+	uint32_t block, users, silent;
+	uint64_t rest;
 	uint8_t *buffers;
 	uint64_t buffers_at;
 	struct runs free_buffers;

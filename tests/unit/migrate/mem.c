@@ -332,6 +332,29 @@ static void completions_get_lost(void)
 	mem_rig_close(&r);
 }
 
+/* Of a hundred writes that get lost, few are tried: each attempt takes 400 ms. */
+static void silent_device(void)
+{
+	struct annex_store_opts few = {.timeout_ms = 400, .depth = 4};
+	struct annex_space_opts opts = {.device = 48 * MIB, .n_stores = 1};
+	struct mem_rig r = {0};
+	uint64_t until;
+	char *p;
+
+	unit_log_begin(UNIT_LOG(WARNING), "commands in a row");
+	CU_ASSERT_EQUAL_FATAL(
+		annex_store_open("mem:64M?fault=lose,op=write,count=0", &few, &r.stores[0]), 0);
+	opts.stores = r.stores;
+	CU_ASSERT_EQUAL_FATAL(annex_space_create(&opts, &r.space), 0);
+	p = mem_filled(&r, "p", 48 * MIB, 1);
+	until = annex_deadline_ms(3000);
+	CU_ASSERT_EQUAL(mem_try_evict(&r, p, 48 * MIB, ANNEX_TIER_SSD), -EIO);
+	CU_ASSERT(annex_now() < until);
+	all_are(p, 48 * MIB, 1);
+	mem_rig_close(&r);
+	CU_ASSERT_EQUAL(unit_log_end(), 1);
+}
+
 static void full_storage(void)
 {
 	struct mem_rig r;
@@ -548,7 +571,8 @@ UNIT_SUITE(mem, {"there and back", there_and_back}, {"bad calls", waits_for_noth
 	   {"bad options", bad_options}, {"locked memory", locked_memory},
 	   {"held tensors stay", what_is_held_stays}, {"held zeroes come", held_zeroes_come},
 	   {"freed while it waits", freed_while_it_waits},
-	   {"completions get lost", completions_get_lost}, {"full storage", full_storage},
-	   {"budgets change", budgets_change}, {"places are used again", places_are_used_again},
+	   {"completions get lost", completions_get_lost}, {"a silent device", silent_device},
+	   {"full storage", full_storage}, {"budgets change", budgets_change},
+	   {"places are used again", places_are_used_again},
 	   {"freed pages are used again", freed_pages_are_used_again},
 	   {"kept pages make room", kept_pages_make_room})
