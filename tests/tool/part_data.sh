@@ -61,6 +61,14 @@ holds "a sum has the digits it needs and no more" \
 	grep -q "total *sum 0.30000000000000004, mean 0.15000000000000002" out
 claim "an infinite sum" "$annex" scan --csv s.csv --where 'total>0.25' --sum odd --json
 holds "an infinite sum is null" grep -q '"sum": null' out
+for sign in '' -; do
+	printf 'a,b\n1,%s1e308\n2,%s1e308\n3,%s-1e308\n' "$sign" "$sign" "$sign" |
+		sed s/--// >large.csv
+	claim "a sum beyond doubles" "$annex" scan --csv large.csv --where 'a<3' --sum b --verify
+	holds "is infinite" grep -q "b *sum ${sign}inf, mean ${sign}inf" out
+	refused "a sum that is only on its way" "b is ${sign}1e.308, but .* overflow a double" \
+		"$annex" scan --csv large.csv --where 'a>0' --sum b --verify
+done
 
 # Every type, with numbers at its ends, in files as numpy's tofile() makes them.
 mkdir -p ends

@@ -66,7 +66,10 @@ static bool close_to(long double sum, __int128 exact, long double size,
 
 	if (query_exact(c))
 		return c->sum_i == exact;
-	return have == sum || (isnan(have) && isnan(sum)) || fabsl(have - sum) <= 1e-9L * size;
+	/* A sum beyond the range of double is infinite. */
+	if (have == (double)sum || (isnan(have) && isnan(sum)))
+		return true;
+	return fabsl(have - sum) <= 1e-9L * size;
 }
 
 static int read_all(const struct query *q, FILE **f, long double *sum, __int128 *exact,
@@ -120,8 +123,11 @@ int query_verify(const struct query *q)
 			      (ull)passed, (ull)q->passed);
 	for (unsigned int i = 1; i < q->n && !err; i++)
 		if (!close_to(sum[i], exact[i], size[i], &q->col[i]))
-			err = err_set(-EBADMSG, "the result is wrong: the sum of %s is %.17Lg",
-				      q->col[i].name, sum[i]);
+			err = err_set(-EBADMSG, "the result is wrong: the sum of %s is %.17Lg%s",
+				      q->col[i].name, sum[i],
+				      isfinite(q->col[i].sum_f)
+					      ? ""
+					      : ", but sums of some of its rows overflow a double");
 	for (unsigned int i = 0; i < q->n; i++)
 		if (f[i])
 			fclose(f[i]);
