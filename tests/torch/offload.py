@@ -179,6 +179,13 @@ def check_arguments(scratch):
             lambda: run_in(whole(storage="file:/nowhere/image"), lambda: None))
     refused("a path that is no text", errno.EINVAL, "file:PATH",
             lambda: whole(storage=pathlib.Path(scratch)))
+    refused("None as storage", errno.EINVAL, "storage None is no text: file:PATH",
+            lambda: annex.offload("8M", None))
+    for uri in "file:", "file:?size=64M":
+        refused("a path that is empty", errno.EINVAL, f"storage {uri} has no path: file:PATH",
+                lambda uri=uri: whole(storage=["mem:64M", uri]))
+    with contextlib.suppress(TypeError):
+        claim(f"a third argument by place: {annex.offload('8M', 'mem:64M', '8Q')}", False)
     claim("a block that has not begun is not open", not whole().is_open())
     path = os.path.join(scratch, "image")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

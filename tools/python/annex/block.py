@@ -379,7 +379,7 @@ def automatic(gpu: typing.Any) -> int:
 
 
 def offload(budget: int | str | None = None, storage: str | typing.Iterable[str] = (),
-            checksum: bool = False, *, device_memory: int | str | None = None,
+            *, checksum: bool = False, device_memory: int | str | None = None,
             device: str | int | torch.device = "cpu", host: int | str = 0,
             cxl: str | None = None, policy: str = "annex",
             plan: tuple[str, str] | None = None, progress: bool | None = None) -> Offload:

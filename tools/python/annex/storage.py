@@ -5,6 +5,7 @@ import errno
 import os
 import tempfile
 import urllib.parse
+from collections.abc import Iterable
 
 from .library import PAGE, Error
 
@@ -49,11 +50,15 @@ class Storage:
 
     def __init__(self, storage, memory):
         self.memory = memory
-        self.uris = [storage] if isinstance(storage, (str, os.PathLike)) else list(storage)
+        several = isinstance(storage, Iterable) and not isinstance(storage, str)
+        self.uris = list(storage) if several else [storage]
         if not all(isinstance(uri, str) for uri in self.uris):
             raise Error(errno.EINVAL, f"offload: storage {storage!r} is no text: file:PATH")
         if not self.uris:
             raise Error(errno.EINVAL, "offload: no storage: file:PATH")
+        for uri in self.uris:
+            if split_file(uri)[0] == "":
+                raise Error(errno.EINVAL, f"offload: storage {uri} has no path: file:PATH")
 
     def open(self, create):
         """@create makes a space of URIs. Its errors name the paths that the program gave."""
