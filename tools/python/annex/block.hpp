@@ -204,6 +204,7 @@ thread_local Kernel *current;
  * @uses: tensors that the operator was given or has made.
  * @given: the number of tensors that it was given.
  * @most: bytes of all these tensors, freed ones included.
+ * @peak: bytes that it was seen to use at once.
  * @begun: the library knows of it.
  * @large: page faults bring its tensors.
  */
@@ -212,7 +213,7 @@ struct Kernel {
 	const Operator *op;
 	std::vector<Use> uses;
 	size_t given = 0;
-	uint64_t most = 0;
+	uint64_t most = 0, peak = 0;
 	bool begun = false, large = false;
 
 	void begin(Uses &&its)
@@ -282,14 +283,13 @@ struct Kernel {
 	void measure(const std::vector<Use> &results)
 	{
 		uses.insert(uses.end(), results.begin(), results.end());
-		uint64_t used = measure();
-
+		measure();
 		if (!block->warned_large)
 			warn(block, "offload: device_memory of " + human(block->budget) +
 					    " is too small for " + op->text + ", which uses " +
-					    human(used) + " of tensors at once: it runs by page " +
+					    human(peak) + " of tensors at once: it runs by page " +
 					    "faults, which takes longer");
-		block->warned_large = block->warned_large ? block->warned_large : used;
+		block->warned_large = block->warned_large ? block->warned_large : peak;
 	}
 
       private:
@@ -320,6 +320,7 @@ struct Kernel {
 	{
 		uint64_t used = bytes();
 
+		peak = std::max(peak, used);
 		if (used > block->least) {
 			block->least = used;
 			block->largest = op->text;
