@@ -328,9 +328,8 @@ static void dispose(struct annex_move *m)
 /* Text of a move's error. */
 static void explain(const struct annex_move *m, char *text, size_t size)
 {
-	snprintf(text, size, "%s: it cannot be moved to %s: %s%s%s", m->name,
-		 annex_tier_name(m->want.to), m->victim, *m->victim ? " cannot leave it: " : "",
-		 annex_strerror(m->err));
+	snprintf(text, size, "%s: it cannot be moved to %s: %s%s", m->name,
+		 annex_tier_name(m->want.to), m->why, annex_strerror(m->err));
 }
 
 static void finish(struct tensor *t, struct annex_move *m)

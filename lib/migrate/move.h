@@ -34,7 +34,7 @@ struct want {
  * @ended: signalled when it is @done.
  * @name: the tensor's name.
  * @want: the request.
- * @victim: name of the tensor that could not be evicted for it, which @err is of; or empty.
+ * @why: the eviction that failed, of which @err is: its tensor and its tier; or empty.
  * @at: the next page to handle.
  * @end: the page after the last one.
  * @jobs: number of its jobs that have not ended.
@@ -49,7 +49,7 @@ struct annex_move {
 	pthread_cond_t ended;
 	char *name;
 	struct want want;
-	char victim[ANNEX_MEM_NAME];
+	char why[ANNEX_MEM_NAME + 64];
 	uint32_t at, end, jobs, promised;
 	int err;
 	bool detached, done;

@@ -219,28 +219,22 @@ void annex_room_drop(struct annex_space *s, const struct tensor *t)
 	s->waiting = left;
 }
 
-/* Error because of which no page can be evicted: failed writes of tensor *@victim; or (NULL) all
- * tiers are full. */
-static int why_not(const struct annex_space *s, const char **victim)
-{
-	*victim = NULL;
-	for (unsigned int tier = ANNEX_TIER_HOST; tier < ANNEX_TIERS; tier++)
-		if (annex_tier_rests(s, tier)) {
-			*victim = s->tiers[tier].victim;
-			return s->tiers[tier].err;
-		}
-	return -ENOSPC;
-}
-
-/* Fail a job. */
+/* Fail a job: no page can be evicted, as writes to a tier fail, or all tiers are full. */
 static void refuse(struct annex_space *s, struct job *job)
 {
-	const char *victim;
+	struct annex_move *m = job->move;
+	unsigned int tier = ANNEX_TIER_HOST;
+	const struct tier *t;
 
-	job->err = why_not(s, &victim);
+	while (tier < ANNEX_TIERS && !annex_tier_rests(s, tier))
+		tier++;
+	t = tier < ANNEX_TIERS ? &s->tiers[tier] : NULL;
+	job->err = t ? t->err : -ENOSPC;
 	job->refused = true;
-	if (victim && job->move && !job->move->err)
-		snprintf(job->move->victim, sizeof(job->move->victim), "%s", victim);
+	if (t && m && !m->err)
+		snprintf(m->why, sizeof(m->why), "%s cannot leave it for %s, of %llu bytes: ",
+			 strcmp(t->victim, m->name) ? t->victim : "others", annex_tier_name(tier),
+			 (ull)pages_bytes(t->runs->n));
 }
 
 /* Exceed the budget: all other pages are held, or pinned, and a program would wait for ever. */

@@ -234,11 +234,28 @@ def check_failing_storage():
         claim(f"storage that does not {how}: all is freed", closed(it))
 
 
+def check_full_storage():
+    """A full disk below the storage: one sentence names it, its size, and the tensor once."""
+    def fill():
+        kept = [torch.full((MIB // 4,), float(i)) for i in range(12)]
+        del kept
+
+    it = whole("2M", "mem:64M?fault=error,op=write,count=0,status=0x81")
+    try:
+        run_in(it, fill)
+        claim("a full storage", False)
+    except annex.Error as error:
+        claim(f"a full storage: {error}", error.errno == errno.ENOSPC and error.strerror ==
+              "offload: aten::full: it cannot be moved to gpu: others cannot leave it for ssd0, of "
+              f"{64 * MIB} bytes: No space left on device: the storage is full, make room on it")
+    claim("a full storage: all is freed", closed(it))
+
+
 def check_full():
     """A full disk when a block begins: an error in place of a SIGSEGV. All stay whole."""
     before = [torch.full((MIB // 4,), float(i)) for i in range(12)]
     large = torch.arange(MIB)  # of more than the device tier
-    for how, status, number, pattern in (("is full", 0x81, errno.ENOSPC, "make room"),
+    for how, status, number, pattern in (("is full", 0x81, errno.ENOSPC, "storage is full"),
                                          ("fails", 0x280, errno.EIO, "use another")):
         it = whole("2M", f"mem:64M?fault=error,op=write,count=0,status={status}")
         with warnings.catch_warnings():
@@ -346,6 +363,7 @@ def main():
     check_large_plan()
     check_sparse()
     check_failing_storage()
+    check_full_storage()
     check_full()
     check_touch()
     check_warnings()

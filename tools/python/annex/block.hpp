@@ -159,7 +159,7 @@ struct Failure : public torch::PyTorchError {
 const char *advice(int err)
 {
 	if (err == -ENOSPC)
-		return ": make room on the storage";
+		return ": the storage is full, make room on it";
 	return err == -EIO || err == -ENODEV ? ": the storage fails, use another" : "";
 }
 
@@ -347,10 +347,13 @@ struct Kernel {
 	[[noreturn]] void fail(int err) const
 	{
 		uint64_t used = bytes();
+		std::string words = lib.last_error(), own = op->text + ": ";
 
+		/* It may be of a tensor that has the operator's name. */
+		if (words.compare(0, own.size(), own))
+			words = own + words;
 		if (err != -ENOSPC || used <= block->budget)
-			throw Failure(err, "offload: " + op->text + ": " + lib.last_error() +
-						   advice(err));
+			throw Failure(err, "offload: " + words + advice(err));
 		throw Failure(err, "offload: " + op->text + " uses " + std::to_string(used) +
 					   " bytes of tensors at once, and device_memory is " +
 					   std::to_string(block->budget) +
