@@ -324,3 +324,25 @@ sed '0,/"op":"free".*[0-9]}/s//"op":"free","tensor":0,"bytes":8388608}/' chain.p
 refused "a plan that frees a weight" "step.*kernel.*tensor 0: free of a global" "$annex" simulate \
 	chain.json --plan bad.plan "${machine[@]}"
 refused "kernels backwards" "--kernel" "$annex" plan show chain.plan --kernel 5..3
+
+# shows WORD ARGUMENT... - On a terminal, annex tells by WORD how long it has gone on. It is ended.
+shows()
+{
+	local line told=1
+	while [ $told -eq 1 ] && read -r -d $'\r' line; do
+		[[ $line =~ \ $1:\ [0-9]+\ s$ ]] && kill $! && told=0
+	done < <(exec script -qefc "'$annex' ${*:2}" /dev/null </dev/null 2>&1)
+	wait $!
+	return $told
+}
+if command -v script >/dev/null; then
+	"$annex" trace gen synthetic --kernels 40000 -o slow.json >/dev/null
+	holds "progress of a plan" shows planning plan slow.json --gpu 40G
+	holds "progress of a bound" shows planning plan slow.json --gpu 40G --bound
+	holds "progress of a simulation" shows simulating simulate slow.json --gpu 40G \
+		--policy annex
+	claim "a bound in JSON" script -qefc \
+		"'$annex' plan slow.json --gpu 40G --bound --json" /dev/null
+	holds "none in JSON" test "$(head -c 1 out)" = "{"
+	rm slow.json
+fi

@@ -11,6 +11,9 @@
 /* progress_begin() - A new activity, named in a literal. */
 void progress_begin(const char *what);
 
+/* progress_time() - A new activity that counts nothing: a thread shows its seconds. */
+void progress_time(const char *what);
+
 /* progress_update() - @done of @total are through (@total 0: unknown). Any thread, any rate. */
 void progress_update(uint64_t done, uint64_t total, const char *unit);
 

@@ -13,6 +13,7 @@
 #include "tools/common/error.h"
 #include "tools/common/newfile.h"
 #include "tools/common/out.h"
+#include "tools/common/progress.h"
 #include "tools/common/uri.h"
 #include "gnuplot.h"
 #include "machine.h"
@@ -60,6 +61,7 @@ static int tell_bound(const struct plan_opts *o, const struct work *w)
 	double bound;
 	int err = work_bound(w, &o->machine.sys, o->recompute, &bound);
 
+	progress_end();
 	if (!err && !isfinite(bound))
 		err = err_set(-ENOSPC,
 			      "no plan can run %s on this machine: its memories cannot hold all "
@@ -146,6 +148,7 @@ static int make_plan(const struct plan_opts *o, const struct work *w,
 		err = work_plan(w, &o->machine.sys, again->plan, &sim, &outcome);
 	else
 		err = work_policy(w, &o->machine.sys, policy, &sim, &plan, &outcome);
+	progress_end();
 	if (o->recompute)
 		outcome.plan_s = plan_s;
 	if (!err && !outcome.feasible)
@@ -213,6 +216,8 @@ static int plan(struct plan_opts *o)
 	if (err)
 		return err;
 	err = work_check(&w, &o->machine.sys);
+	if (!o->json)
+		progress_time("planning");
 	if (!err && o->bound)
 		err = tell_bound(o, &w);
 	else if (!err && o->recompute)

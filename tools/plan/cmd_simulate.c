@@ -9,6 +9,7 @@
 #include "tools/common/commands.h"
 #include "tools/common/error.h"
 #include "tools/common/out.h"
+#include "tools/common/progress.h"
 #include "tools/common/uri.h"
 #include "../trace/read.h"
 #include "gnuplot.h"
@@ -158,9 +159,12 @@ static int simulate_one(struct simulate_opts *o, const struct work *w,
 		if (!o->sim.samples)
 			err = err_set(-ENOMEM, "out of memory");
 	}
+	if (!o->json)
+		progress_time("simulating");
 	if (!err)
 		err = policy ? work_policy(w, &o->machine.sys, policy, &o->sim, NULL, &outcome)
 			     : simulate_plan(o, w, &outcome);
+	progress_end();
 	if (!err)
 		err = report_one(o, w, &outcome);
 	outcome_free(&outcome);
