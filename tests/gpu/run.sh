@@ -54,7 +54,7 @@ quoted()
 # Without libnuma: spaces have no CXL memory then.
 flags=(-std=gnu11 -O2 -g -fPIC -Wall -Wextra -pthread -Iinclude -I. -Ilib -Itests/gpu/without/numa)
 sources=(lib/core/*.c lib/nvme/*.c lib/nvme/module/*.c lib/nvme/emu/*.c lib/nvme/emu/*/*.c
-	lib/gpu/*.c tools/common/{error,progress}.c
+	lib/gpu/*.c tools/common/{cleanup,error,progress}.c
 	tools/gpu/{runner,bench,bench_hot,bench_cold,bench_queue}.c
 	lib/migrate/{copy,fault,finish,frames,guard,job,link,move,pace,page,pool,request}.c
 	lib/migrate/{room,runs,signal,space,store,table,tensor,tier,watch}.c lib/plan/system.c
