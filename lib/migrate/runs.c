@@ -74,10 +74,18 @@ static uint32_t window(const struct runs *r)
 	return r->low || pages > r->n ? r->n : (uint32_t)pages;
 }
 
+static void mark(uint64_t *map, uint32_t first, uint32_t end, bool on)
+{
+	for (uint32_t i = first; i < end; i++) {
+		uint64_t bit = 1ull << i % BITS;
+
+		map[i / BITS] = on ? map[i / BITS] | bit : map[i / BITS] & ~bit;
+	}
+}
+
 static void set_taken(struct runs *r, uint32_t first, uint32_t n)
 {
-	for (uint32_t i = first; i < first + n; i++)
-		r->taken[i / BITS] |= 1ull << i % BITS;
+	mark(r->taken, first, first + n, true);
 	r->free -= n;
 }
 
@@ -145,17 +153,14 @@ void annex_runs_give(struct runs *r, uint32_t first, uint32_t n)
 
 void annex_runs_wrote(struct runs *r, uint32_t first, uint32_t n)
 {
-	for (uint32_t i = first; i < first + n; i++) {
-		r->written[i / BITS] |= 1ull << i % BITS;
-		r->suspect[i / BITS] &= ~(1ull << i % BITS);
-	}
+	mark(r->written, first, first + n, true);
+	mark(r->suspect, first, first + n, false);
 }
 
 void annex_runs_failed(struct runs *r, uint32_t first, uint32_t n)
 {
 	uint32_t end = n < r->n - first ? first + n : r->n;
 
-	for (uint32_t i = first; i < end; i++)
-		r->suspect[i / BITS] |= 1ull << i % BITS;
+	mark(r->suspect, first, end, true);
 	r->hand = end;
 }

@@ -21,7 +21,9 @@ static uint32_t suspected(const struct tier *t, const struct job *job)
 	uint32_t n = job->n;
 
 	/* Writes that were in flight together fail together, and count once. */
-	for (uint32_t i = 0; i <= t->failed && i < TRIES && job->round == t->round; i++)
+	if (job->round != t->round)
+		return n;
+	for (uint32_t i = 0; i <= t->failed && i < TRIES; i++)
 		n *= REACH;
 	return n;
 }

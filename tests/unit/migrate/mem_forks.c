@@ -60,7 +60,7 @@ static void end(struct fixture *f)
 	close(f->go[0]);
 }
 
-/* In a child, for which nothing may take long. @run: what it does; the number of its failures. */
+/* Fork a child that calls @run, which returns its number of failures. SIGALRM ends a slow child. */
 static pid_t child_of(struct fixture *f, int (*run)(struct fixture *f))
 {
 	pid_t child = fork();
