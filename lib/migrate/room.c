@@ -143,14 +143,21 @@ static uint32_t spared_by_faults(const struct annex_space *s, uint32_t want)
 	return loose > floor ? loose - floor : 0;
 }
 
+/* Pages that will be free without more evictions. Promises of a kernel that is not launched yet do
+ * not count: it may wait for this room. */
+static uint32_t leaving(const struct annex_space *s)
+{
+	return s->leaving + (s->launched ? s->promised : 0);
+}
+
 /*
  * Evict enough for @need more pages; @fault: for a page fault. Return: whether that many pages are
  * free, or being evicted.
  */
 static bool make_room(struct annex_space *s, uint32_t need, bool fault, struct job_list *start)
 {
-	while (s->device + need > s->budget + s->leaving + s->promised) {
-		uint32_t want = s->device + need - s->budget - s->leaving - s->promised;
+	while (s->device + need > s->budget + leaving(s)) {
+		uint32_t want = s->device + need - s->budget - leaving(s);
 
 		if (annex_tensor_drop_kept(s, want))
 			continue;

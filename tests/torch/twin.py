@@ -176,7 +176,7 @@ def main():
         check_sparse()
         check_threads()
         whole.check_plans()
-        whole.check_training(MEMORY)
+        whole.check_training()
     check_compiled()
     return summary()
 

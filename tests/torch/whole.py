@@ -122,7 +122,7 @@ def fused(p):
     return torch.optim.AdamW(p, lr=1e-3, fused=True)
 
 
-def check_training(memory="4M"):
+def check_training():
     def sgd(p):
         return torch.optim.SGD(p, lr=1e-2, momentum=0.9)
 
@@ -132,20 +132,20 @@ def check_training(memory="4M"):
     def foreach(p):
         return torch.optim.AdamW(p, lr=1e-3, foreach=True)
 
-    compare("mlp, AdamW", mlp, adam, memory=memory)
-    compare("convnet, SGD", convnet, sgd, memory=memory)
-    compare("foreach", mlp, foreach, memory=memory)
+    compare("mlp, AdamW", mlp, adam)
+    compare("convnet, SGD", convnet, sgd)
+    compare("foreach", mlp, foreach)
     if has_fused():
         compare("fused, with less memory than its step", mlp, fused, memory="6M")
-    compare("gradients of two batches", mlp, adam, accumulated, memory)
-    compare("checkpoints", mlp, adam, recomputed, memory)
-    compare("bfloat16", transformer, adam, mixed, memory)
+    compare("gradients of two batches", mlp, adam, accumulated)
+    compare("checkpoints", mlp, adam, recomputed)
+    compare("bfloat16", transformer, adam, mixed)
     if claims.ALL:
-        compare("mlp, SGD", mlp, sgd, memory=memory)
-        compare("convnet, AdamW", convnet, adam, memory=memory)
-        compare("transformer, SGD", transformer, sgd, memory=memory)
-        compare("transformer, AdamW", transformer, adam, memory=memory)
-        compare("checkpoints of a transformer", transformer, sgd, recomputed, memory)
+        compare("mlp, SGD", mlp, sgd)
+        compare("convnet, AdamW", convnet, adam)
+        compare("transformer, SGD", transformer, sgd)
+        compare("transformer, AdamW", transformer, adam)
+        compare("checkpoints of a transformer", transformer, sgd, recomputed)
 
 
 def check_plans():

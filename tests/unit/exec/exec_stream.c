@@ -184,6 +184,31 @@ static void leaves_behind_the_kernel(void)
 	bench_close(&b);
 }
 
+/* A kernel that is not launched yet holds a tensor that a plan evicts: another one is evicted for
+ * the kernel's other tensors. */
+static void evicted_before_the_launch(void)
+{
+	struct annex_mem_page page;
+	struct annex_move *m;
+	struct bench b;
+	void *p[3];
+
+	bench_open(&b, 2 * MIB, "none", host());
+	for (unsigned int i = 0; i < 3; i++) {
+		p[i] = mem_alloc(&b.rig, "p", MIB);
+		CU_ASSERT_EQUAL(launch(&b, "one", p[i], count_up), 0);
+	}
+	CU_ASSERT_EQUAL(annex_exec_end(b.exec), 0);
+	CU_ASSERT_EQUAL(annex_tensor_fly(b.rig.space, p[1], true, true), 0);
+	m = leave_patiently(&b, p[1]);
+	mem_fetch(&b.rig, p[0], MIB);
+	CU_ASSERT_EQUAL(annex_mem_lookup(b.rig.space, p[2], &page), 0);
+	CU_ASSERT(page.below && !page.device);
+	CU_ASSERT_EQUAL(annex_tensor_fly(b.rig.space, p[1], false, true), 0);
+	CU_ASSERT_EQUAL(annex_move_wait(m, WAIT_MS), 0);
+	bench_close(&b);
+}
+
 static uint64_t took;
 
 static void take_long(void *arg)
@@ -396,5 +421,6 @@ static void as_plain_memory(void)
 
 UNIT_SUITE(exec_stream, {"launched ahead", launched_ahead}, {"freed in flight", freed_in_flight},
 	   {"leaves behind the kernel", leaves_behind_the_kernel},
+	   {"evicted before the launch", evicted_before_the_launch},
 	   {"time is the stream's", time_is_the_streams}, {"failing marks", failing_marks},
 	   {"no stream", no_stream}, {"as plain memory", as_plain_memory})
