@@ -621,6 +621,8 @@ def check_words():
 def main():
     warnings.simplefilter("ignore", FutureWarning)
     torch.set_num_threads(1)
+    # A shell's background commands ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--interrupts" in sys.argv:
         warnings.simplefilter("ignore", RuntimeWarning)
         return check_interrupts(30 if claims.ALL else 8)
