@@ -12,18 +12,22 @@ qmp.py SOCKET --serve PORT             serve a guest until it ends: its output o
 Besides QEMU's commands a guest has "peek file=cxl0 offset=0 bytes=4096": the MD5 of that data
 in the memory of a CXL device; "label file=label0 words=NAMESPACE_INDEX": that, in its label
 storage area, where the second index block is; "ndp do=serve file=cxl0 uncached=2M", do=kill,
-do=end: the program $ANNEX serves a CXL device's memory as a near-data processor; and "aer
-port=port0 error=DLP": a port has an error of PCI Express.
+do=end: the program $ANNEX serves a CXL device's memory as a near-data processor; "aer port=port0
+error=DLP": a port has an error of PCI Express; and "wake": after the answer, a guest that sleeps
+for too long is woken up.
 """
 import hashlib
 import json
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
 import time
 from functools import partial
+
+ASLEEP = 40  # seconds: longer than a guest sleeps until its clock rings
 
 
 def connect(path):
@@ -117,6 +121,17 @@ def media_event(monitor, **words):
     return text
 
 
+def wake(monitor, port):
+    """Until it speaks: a guest's clock may ring before a busy machine has put it to sleep."""
+    since = None
+    while not select.select([port], [], [], 0.2)[0]:
+        asleep = '"suspended"' in monitor.command("query-status")[1]
+        since = since or time.monotonic() if asleep else None
+        if asleep and time.monotonic() - since > ASLEEP:
+            monitor.command("system_wakeup")
+            return
+
+
 class Ndp:
     """One at a time, which ends with the guest."""
 
@@ -175,7 +190,11 @@ def serve(path, port):
         if to in paths:
             if to not in monitors:
                 monitors[to] = Monitor(paths[to])
-            port.sendall(answer(monitors[to], words[1:]).encode())
+            if words[1:] == ["wake"]:
+                port.sendall(b"ok\n")
+                wake(monitors[to], port)
+            else:
+                port.sendall(answer(monitors[to], words[1:]).encode())
         else:
             print(line.rstrip("\r\n"), flush=True)
 
