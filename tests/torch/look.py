@@ -347,6 +347,8 @@ def check_early():
         plain, _ = trained(kind, contextlib.nullcontext(), False)
         early, _ = trained(kind, contextlib.nullcontext(), True)
         claim("steps in backward: the same numbers", alike(plain, early))
+        if kind is not torch.optim.AdamW and not claims.ALL:
+            continue
         inside, stats = trained(kind, whole("1M"), True)
         claim("steps in backward, in a block: the same numbers", alike(plain, inside))
         claim(f"and iterations: {stats['iterations']}", stats["iterations"] == 5)
