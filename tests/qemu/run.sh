@@ -199,8 +199,8 @@ run_cell()
 # boot_cell first|last - Boot one machine, from start to verdict; fails if it is to be tried again.
 boot_cell()
 {
-	local line how status again before failed_cell=$failed start=$EPOCHREALTIME
-	local limit
+	local line how status again limit start=$EPOCHREALTIME
+	local passed_cell=$passed failed_cell=$failed skipped_cell=$skipped
 	limit=$(limit_of "${tests[@]}")
 	cell="$(cat "$kernel/release")/iommu=$IOMMU/nvme=$NVME"
 	[ "$CXL" = 0 ] || cell+="/cxl=$CXL${CXL_SHAPE:+,$CXL_SHAPE}${CXL_KIND:+,$CXL_KIND}"
@@ -223,7 +223,6 @@ boot_cell()
 	) &
 	qemu_pid=$!
 	stop_lost "$dir/console" &
-	before="$passed $failed $skipped"
 	while IFS= read -r line; do
 		judge "$line"
 	done < <(qmp=$PWD/$here/qmp.py && cd "$dir" &&
@@ -242,7 +241,7 @@ boot_cell()
 	if [ "$1" = first ] && [ -n "$again" ]; then
 		exec 8>&-
 		echo "# $cell: $again, so these claims do not count: once more"
-		read -r passed failed skipped <<<"$before"
+		passed=$passed_cell failed=$failed_cell skipped=$skipped_cell
 		return 1
 	fi
 	for name in "${tests[@]}"; do
